@@ -1,0 +1,1 @@
+"""muntin divides the context window of a language model."""

@@ -1,0 +1,98 @@
+"""What a source offers: passages with a score, and the scope they were fetched for.
+
+A candidate is a value: two with the same content, score and source are equal, wherever they came
+from. An embedding is ballast for selection, not identity, so it takes no part in comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from muntin.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Embedding = Sequence[float] | NDArray[np.floating[Any]]
+
+__all__ = ("Candidate", "RetrievalResult", "Scope")
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Offer one passage for a place in the context.
+
+    ```python
+    from muntin import Candidate
+
+    fact = Candidate("Meals are capped at 80 per day.", score=0.9, source="rag")
+    print(fact.content, fact.score)
+    #> Meals are capped at 80 per day. 0.9
+    ```
+    """
+
+    content: str
+    """The passage, as it is to be read by the model."""
+    score: float | None = None
+    """Relevance as the retriever gave it, higher is better, on any scale. `None` means unknown:
+    the candidate then keeps the rank at which its source delivered it."""
+    source: str = ""
+    """Name of the source. A builder fills it in where it is empty."""
+    id: str = ""
+    """The retriever's own identifier; `""` where it has none."""
+    embedding: Embedding | None = field(default=None, repr=False, compare=False)
+    """Vector of the passage, shape `(d,)`. `None`, empty, or with a value that is not finite
+    means no embedding: similarity is then judged by the words."""
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING, repr=False, compare=False)
+    """Whatever the retriever knows besides. Passed through, never read."""
+    pinned: bool = False
+    """Whether it must be placed. A pinned candidate is placed first and never dropped."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str):
+            raise ConfigurationError(
+                f"a candidate's content is a str, not {type(self.content).__name__}"
+            )
+
+    def __hash__(self) -> int:
+        return hash((self.content, self.score, self.source, self.id))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by value; a read-only mapping cannot be pickled as it stands."""
+        plain = dict(self.metadata)
+        fields = (self.content, self.score, self.source, self.id, self.embedding, plain)
+        return (Candidate, (*fields, self.pinned))
+
+
+RetrievalResult = Candidate
+"""The name reference documents use for a `Candidate`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Say for whom a run fetches: which user, agent, session, app. `""` counts as `None`."""
+
+    base: str | None = None
+    """Whatever all the rest lives under, for instance a tenant."""
+    user: str | None = None
+    """The person asking."""
+    agent: str | None = None
+    """The agent at work."""
+    session: str | None = None
+    """The conversation."""
+    app: str | None = None
+    """The application."""
+
+    def __post_init__(self) -> None:
+        for name in ("base", "user", "agent", "session", "app"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise ConfigurationError(f"scope {name} is a str or None, not {value!r}")
+            if value == "":
+                object.__setattr__(self, name, None)

@@ -1,0 +1,82 @@
+# Every target works on a bare machine: Python 3.11 or later with its own pip, git and make.
+# It makes .venv when there is none and leaves a current one alone.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+python := $(VENV)/bin/python
+pip := $(python) -m pip install --quiet --disable-pip-version-check
+# Sources that tools look at; folders that are not there yet are skipped.
+sources := $(wildcard src integrations tests benchmarks notebooks examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all check format types bench docs notebooks update-examples clean
+
+help: ## Show these targets
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
+		while IFS="$$(printf '\t')" read -r name text; do printf '  %-16s %s\n' "$$name" "$$text"; done
+
+# --- environment ---------------------------------------------------------------------------------
+
+$(python):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "muntin needs Python 3.11 or later; this is $$($(PYTHON) --version)." \
+		       "Name another one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of packages: what is installed is installed again only when pyproject.toml changes.
+$(VENV)/.installed-%: pyproject.toml | $(python)
+	@$(python) -m pip --version >/dev/null 2>&1 || $(python) -m ensurepip --upgrade >/dev/null
+	@echo "installing muntin[$*] into $(VENV)"
+	@$(pip) --editable ".[$*]"
+	@touch $@
+
+install: $(VENV)/.installed-dev ## Install everything a contributor needs into .venv
+
+# --- use -----------------------------------------------------------------------------------------
+
+demo: $(if $(wildcard $(VENV)/.installed-dev),$(VENV)/.installed-dev,$(VENV)/.installed-cli) ## Watch a window being divided (ARGS="--window 2000 ...")
+	@$(python) -m muntin.demo $(ARGS)
+
+# --- tests and gates -----------------------------------------------------------------------------
+
+test: $(VENV)/.installed-dev ## Run the quick tests (a few minutes)
+	@MUNTIN_PROFILE=quick $(python) -m pytest --quiet $(ARGS)
+
+test-all: $(VENV)/.installed-dev ## Run every test: slow ones, ten times the examples, notebooks
+	@MUNTIN_PROFILE=full $(python) -m pytest --quiet -m "" --timeout 1800 $(ARGS)
+
+check: $(VENV)/.installed-dev ## Check style, types, architecture, dependencies and spelling
+	$(python) -m ruff check
+	$(python) -m ruff format --check
+	$(VENV)/bin/basedpyright --level error
+	$(if $(wildcard tests/typed_examples),$(python) -m mypy --strict tests/typed_examples)
+	PYTHONPATH=integrations $(VENV)/bin/lint-imports
+	$(VENV)/bin/deptry src integrations
+	$(VENV)/bin/codespell
+
+format: $(VENV)/.installed-dev ## Put every file into the house style
+	$(python) -m ruff check --fix --exit-zero
+	$(python) -m ruff format
+
+# --- figures, documents --------------------------------------------------------------------------
+
+bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## Measure everything against its peers; writes benchmarks/results.md
+	$(python) -m benchmarks $(ARGS)
+
+bench-%: $(VENV)/.installed-dev ## Measure one part, e.g. bench-selection
+	$(python) -m benchmarks $* $(ARGS)
+
+docs: $(VENV)/.installed-docs ## Build the documentation into site/
+	$(VENV)/bin/zensical build --clean $(ARGS)
+
+notebooks: $(VENV)/.installed-dev ## Execute notebooks/*.py into the .ipynb beside them
+	$(python) notebooks/build.py $(ARGS)
+
+update-examples: $(VENV)/.installed-dev ## Rewrite the printed output in examples of README and docs
+	$(python) -m pytest --quiet tests/test_examples.py --update-examples
+
+clean: ## Remove .venv, caches and everything built
+	rm -rf $(VENV) .hypothesis .pytest_cache .ruff_cache .mypy_cache .import_linter_cache site dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,8 +14,7 @@ sources := $(wildcard src integrations tests benchmarks notebooks examples)
 .PHONY: help install demo test test-all check format types bench docs notebooks update-examples clean
 
 help: ## Show these targets
-	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | \
-		while IFS="$$(printf '\t')" read -r name text; do printf '  %-16s %s\n' "$$name" "$$text"; done
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- environment ---------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ ContextError
 ├── ConfigurationError (ValueError)   a knob out of range, an unknown or repeated name
 ├── ContextWindowExceeded             what must be kept does not fit
 ├── PromptError (ConfigurationError)  an unknown prompt key, or an override that loses a variable
+├── ReportError (ValueError)          a report that disagrees with itself, or that cannot be read
 ├── SourceError                       a source failed; the cause is chained
 ├── TokenizerUnavailable              no vocabulary could be loaded
 ├── SummaryError                      a summariser failed or gave nothing usable
@@ -33,6 +34,7 @@ __all__ = (
     "ContextError",
     "ContextWindowExceeded",
     "PromptError",
+    "ReportError",
     "SourceError",
     "StateConflictError",
     "StateCorruptError",
@@ -139,6 +141,10 @@ class ToolResultNotFound(ContextError, KeyError):  # noqa: N818 - says what is t
     def __str__(self) -> str:
         """Read as a sentence; `KeyError` alone would print the repr of its argument."""
         return str(self.args[0]) if self.args else ""
+
+
+class ReportError(ContextError, ValueError):
+    """A report disagrees with itself, or its written form is not one this version reads."""
 
 
 class StateError(ContextError):

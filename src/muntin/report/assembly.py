@@ -1,0 +1,194 @@
+"""Decides what can be asked of a report: show, write, compare, price it, try another budget.
+
+The figures are an `Account`; each door here hands them to the module that knows how. It counts no
+tokens and fetches nothing: `what_if` runs the replay the builder left behind.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from muntin.errors import ConfigurationError
+from muntin.report.account import Account
+from muntin.report.values import Cost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from muntin.report.diff import ReportDiff
+    from muntin.report.wire import ReportDict
+
+__all__ = ("AssemblyReport",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssemblyReport(Account):
+    """Where every token of one context went, and why everything else stayed out.
+
+    `str(report)` is a table for a terminal, a notebook shows a bar of the window and a sortable
+    table, `to_html` writes one self-contained page, `to_dict` and `to_json` are the documented wire
+    format.
+
+    Raises:
+        ReportError: The figures contradict each other, with the two that do.
+
+    ```python
+    from muntin.report import AssemblyReport, Decision, SourceReport
+
+    kept = Decision(index=0, source="rag", kind="kept", reason="placed", tokens=30, kept_tokens=30)
+    report = AssemblyReport(
+        kind="context", budget=100, reserve=25, used=52, counter="count_tokens", exact=False,
+        fixed={"system": 12, "question": 7},
+        sources=(SourceReport.of("rag", [kept], used=30, quota=81),),
+        decisions=(kept,),
+    )
+    print(report.structure, report.idle, report.whole)
+    #> 3 48 125
+    ```
+    """
+
+    replay: Callable[[int], AssemblyReport] | None = field(default=None, repr=False, compare=False)
+    """Does the same again within another budget and without fetching, for `what_if`; None when
+    unavailable. Never on the wire, and not part of equality."""
+
+    def cost(
+        self,
+        *,
+        input_per_million: float,
+        output_per_million: float = 0.0,
+        cached_per_million: float | None = None,
+        previous: AssemblyReport | None = None,
+    ) -> Cost:
+        """Estimate what this call costs from prices per million tokens.
+
+        Args:
+            input_per_million: Price of a million tokens read.
+            output_per_million: Price of a million tokens written; the whole reserve is charged.
+            cached_per_million: Price of a million tokens read from a prompt cache; None charges
+                them like any other.
+            previous: The report of the call before; the prefix both share counts as cached. None
+                means nothing is cached.
+
+        Raises:
+            ConfigurationError: A price is negative or not a number.
+
+        ```python
+        from muntin.report import AssemblyReport
+
+        report = AssemblyReport(kind="context", budget=9_000, reserve=1_000, used=8_000,
+                                counter="o200k_base", exact=True, fixed={"system": 8_000})
+        print(f"{report.cost(input_per_million=2.5, output_per_million=10).total:.3f}")
+        #> 0.030
+        ```
+        """
+        cached_price = input_per_million if cached_per_million is None else cached_per_million
+        for name, price in (
+            ("input_per_million", input_per_million),
+            ("output_per_million", output_per_million),
+            ("cached_per_million", cached_price),
+        ):
+            if not (math.isfinite(price) and price >= 0):
+                raise ConfigurationError(f"{name} is {price}: give a price of 0 or more")
+        shared = 0 if previous is None else self.diff(previous).stable_prefix_tokens
+        cached = min(shared, self.used)
+        return Cost(
+            input=(self.used - cached) * input_per_million / 1e6,
+            cached=cached * cached_price / 1e6,
+            output=self.reserve * output_per_million / 1e6,
+        )
+
+    def what_if(self, *, max_tokens: int) -> AssemblyReport:
+        """Do the same again within another budget, without fetching anything.
+
+        Args:
+            max_tokens: The budget to try, in the sense of the call that made this report.
+
+        Raises:
+            ConfigurationError: This report was read from the wire or made by hand, so what it was
+                made of is gone.
+        """
+        if self.replay is None:
+            raise ConfigurationError(
+                "what_if needs the candidates, and this report no longer has them (it was read "
+                "from its written form, or made by hand): call it on the report of a fresh build"
+            )
+        return self.replay(max_tokens)
+
+    def diff(
+        self, previous: AssemblyReport, *, counter: Callable[[str], int] | None = None
+    ) -> ReportDiff:
+        """Compare with the report of an earlier call: what came in, what went out, what stayed.
+
+        Args:
+            previous: The earlier report.
+            counter: Counts the shared prefix to the character, where both reports still hold their
+                texts; None counts whole pieces only, which never promises too much.
+        """
+        from muntin.report.diff import diff_reports
+
+        return diff_reports(previous, self, counter=counter)
+
+    def to_dict(self) -> ReportDict:
+        """Write the report as plain data of the format `muntin.report/1`."""
+        from muntin.report.wire import to_dict
+
+        return to_dict(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Write the report as JSON of the format `muntin.report/1`."""
+        from muntin.report.wire import to_json
+
+        return to_json(self, indent=indent)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> AssemblyReport:
+        """Read a report back from `to_dict`, or from the JSON of `to_json`.
+
+        Raises:
+            ReportError: Another version, a missing or unknown field, or contradictory figures.
+        """
+        from muntin.report.wire import from_dict
+
+        return from_dict(data)
+
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        previous: AssemblyReport | None = None,
+        what_if: Iterable[int] = (),
+    ) -> str:
+        """Write one self-contained page: no network, dark and light.
+
+        Args:
+            path: Where to write it; None only returns it.
+            previous: An earlier report to show side by side; None shows this one alone.
+            what_if: Budgets to compute beforehand for the slider of the page.
+        """
+        from muntin.report.html import to_html
+
+        return to_html(self, path, previous=previous, what_if=what_if)
+
+    def _repr_html_(self) -> str:
+        """Show the bar and a sortable table in a notebook."""
+        from muntin.report.html import to_fragment
+
+        return to_fragment(self)
+
+    def __str__(self) -> str:
+        from muntin.report.text import to_text
+
+        return to_text(self)
+
+    def __copy__(self) -> AssemblyReport:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> AssemblyReport:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel in the wire format: the replay and the texts stay behind."""
+        return (AssemblyReport.from_dict, (self.to_dict(),))

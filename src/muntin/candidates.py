@@ -6,22 +6,20 @@ from. An embedding is ballast for selection, not identity, so it takes no part i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     Embedding = Sequence[float] | NDArray[np.floating[Any]]
 
 __all__ = ("Candidate", "RetrievalResult", "Scope")
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +47,19 @@ class Candidate:
     embedding: Embedding | None = field(default=None, repr=False, compare=False)
     """Vector of the passage, shape `(d,)`. `None`, empty, or with a value that is not finite
     means no embedding: similarity is then judged by the words."""
-    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING, repr=False, compare=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
     """Whatever the retriever knows besides. Passed through, never read."""
     pinned: bool = False
     """Whether it must be placed. A pinned candidate is placed first and never dropped."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.content, str):
+        if not isinstance(cast("object", self.content), str):
             raise ConfigurationError(
                 f"a candidate's content is a str, not {type(self.content).__name__}"
             )
 
     def __hash__(self) -> int:
         return hash((self.content, self.score, self.source, self.id))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by value; a read-only mapping cannot be pickled as it stands."""
-        plain = dict(self.metadata)
-        fields = (self.content, self.score, self.source, self.id, self.embedding, plain)
-        return (Candidate, (*fields, self.pinned))
 
 
 RetrievalResult = Candidate

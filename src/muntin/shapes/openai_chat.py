@@ -1,0 +1,147 @@
+"""Chat-completions dicts, and every plain `{"role", "content"}` dict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from muntin.messages import ToolCall
+from muntin.shapes.blocks import BlockReader, as_block, canonical_json, replace_text
+from muntin.shapes.views import MessageView, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from muntin.messages import Block, Role
+
+__all__ = ("OPENAI_CHAT", "OpenAIChatShape", "role_of")
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+def role_of(given: Any) -> Role:
+    """Translate a provider's role; one nobody knows reads as `user`, which is never trusted."""
+    return _ROLES.get(str(given), "user")
+
+
+class OpenAIChatShape:
+    """Read and change chat-completions dicts."""
+
+    name = "openai-chat"
+
+    def reads(self, message: Any) -> bool:
+        """Recognise the messages of this shape."""
+        return isinstance(message, dict) and "role" in message
+
+    def parts(self, message: dict[str, Any]) -> Any:
+        """Return what the view is read from; see `MessageShape.parts`."""
+        return message
+
+    def view(self, message: dict[str, Any]) -> MessageView:
+        """Read the message."""
+        role = role_of(message.get("role"))
+        read = BlockReader()
+        read.content(message.get("content"))
+        if isinstance(message.get("refusal"), str):
+            read.content(message["refusal"])
+        if isinstance(message.get("reasoning_content"), str):
+            read.block({"type": "reasoning", "text": message["reasoning_content"]})
+        calls = _calls(message)
+        text, results = read.text, read.results
+        if role == "tool":
+            # A `function` message names the function where a `tool` message names the call.
+            answered = message.get("tool_call_id") or _legacy_id(message)
+            results = (*results, ToolResult(call_id=answered, text=text))
+            text = ""
+        name = message.get("name")
+        identifier = message.get("id")
+        return MessageView(
+            role=role,
+            text=text,
+            calls=(*calls, *read.calls_besides(calls)),
+            results=results,
+            server=read.server,
+            reasoning=read.reasoning,
+            signed=read.signed,
+            media=read.media,
+            unknown=read.unknown,
+            name=name if isinstance(name, str) else None,
+            id=identifier if isinstance(identifier, str) else None,
+        )
+
+    def with_text(self, message: dict[str, Any], text: str) -> dict[str, Any]:
+        """Copy the message with another readable text."""
+        return {**message, "content": replace_text(message.get("content"), text)}
+
+    def with_results(
+        self, message: dict[str, Any], texts: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        """Copy the message with other result texts."""
+        text = texts.get(message.get("tool_call_id") or _legacy_id(message))
+        if text is None or role_of(message.get("role")) != "tool":
+            return message
+        if isinstance(message.get("content"), list):
+            return {**message, "content": [{"type": "text", "text": text}]}
+        return {**message, "content": text}
+
+    def note(self, text: str, role: Role) -> dict[str, Any]:
+        """Make a message that holds a text."""
+        return {"role": role, "content": text}
+
+    def answer(self, call: ToolCall, text: str) -> dict[str, Any]:
+        """Make a message that answers a call."""
+        if call.id.startswith(_LEGACY):
+            return {"role": "function", "name": call.name, "content": text}
+        return {"role": "tool", "tool_call_id": call.id, "content": text}
+
+
+_LEGACY = "function:"
+
+
+def _legacy_id(message: Mapping[str, Any]) -> str:
+    """Name the call that a `function` message answers; the protocol has no id for it."""
+    if message.get("role") == "function" and message.get("name"):
+        return f"{_LEGACY}{message['name']}"
+    return ""
+
+
+def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    calls: list[ToolCall] = []
+    given = message.get("tool_calls")
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        calls += [_call(call) for call in cast("Sequence[Any]", given)]
+    legacy = as_block(message.get("function_call"))
+    if legacy is not None:
+        calls.append(_named(legacy, f"{_LEGACY}{legacy.get('name')}"))
+    return tuple(calls)
+
+
+def _call(call: Any) -> ToolCall:
+    """Read one entry of `tool_calls`: a dict, or the object of a client library."""
+    entry = as_block(call)
+    if entry is None:
+        dump = getattr(call, "model_dump", None)
+        entry = cast("Block", dump() if callable(dump) else vars(call))
+    inner = as_block(entry.get("function")) or as_block(entry.get("custom")) or entry
+    return _named(inner, str(entry.get("id") or ""))
+
+
+def _named(inner: Mapping[str, Any], identifier: str) -> ToolCall:
+    given = next(
+        (inner[key] for key in ("arguments", "args", "input") if inner.get(key) is not None), ""
+    )
+    arguments = given if isinstance(given, str) else canonical_json(given)
+    return ToolCall(identifier, str(inner.get("name") or ""), arguments)
+
+
+OPENAI_CHAT = OpenAIChatShape()

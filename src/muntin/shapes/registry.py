@@ -1,0 +1,175 @@
+"""Find the shape that reads a message: by type first, then by looking, then by asking plugins."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from muntin.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from muntin.messages import Role, ToolCall
+    from muntin.shapes.views import MessageView
+
+__all__ = ("MessageShape", "register_shape", "shape_of", "view")
+
+_GROUP = "muntin.shapes"
+_HINTS = {
+    "langchain": 'pip install "muntin[langchain]"',
+    "langchain_core": 'pip install "muntin[langchain]"',
+    "llama_index": 'pip install "muntin[llama-index]"',
+}
+
+
+class MessageShape(Protocol):
+    """How messages of one kind are read, and how changed copies of them are made.
+
+    No method ever changes the message it is given.
+    """
+
+    name: str
+    """Short name for errors and reports, such as `openai-chat`."""
+
+    def reads(self, message: Any) -> bool:
+        """Say whether this shape understands the message."""
+        ...
+
+    def parts(self, message: Any) -> Any:
+        """Return everything the view is read from, as plain comparable data.
+
+        Caches compare it with what they saw before, so it is cheap: live strings, lists and dicts,
+        no copies. Objects that can change in place and compare by identity do not belong in it.
+        """
+        ...
+
+    def view(self, message: Any) -> MessageView:
+        """Read the message."""
+        ...
+
+    def with_text(self, message: Any, text: str) -> Any:
+        """Return a copy whose readable text is `text`; everything else stays as it is."""
+        ...
+
+    def with_results(self, message: Any, texts: Mapping[str, str | None]) -> Any:
+        """Return a copy in which results (by call id) read as given; `None` removes one."""
+        ...
+
+    def note(self, text: str, role: Role) -> Any:
+        """Make a new message of this shape that holds `text`."""
+        ...
+
+    def answer(self, call: ToolCall, text: str) -> Any:
+        """Make a new message of this shape that answers `call`."""
+        ...
+
+
+_lock = threading.Lock()
+_registered: list[MessageShape] = []
+_by_type: dict[type, MessageShape] = {}
+_asked_plugins = False
+
+
+def register_shape(shape: MessageShape) -> None:
+    """Make a shape known; the newest is asked first. Registering it again changes nothing."""
+    with _lock:
+        if any(known is shape for known in _registered):
+            return
+        _registered.insert(0, shape)
+        _by_type.clear()
+
+
+def shape_of(message: Any) -> MessageShape:
+    """Find the shape that reads a message.
+
+    Dicts are looked at one by one, because providers write different things into them; every other
+    type is looked at once and remembered.
+
+    Raises:
+        ConfigurationError: No shape reads it. The message names the type and what to install.
+
+    ```python
+    from muntin.shapes import shape_of
+
+    print(shape_of({"role": "user", "content": "hi"}).name)
+    #> openai-chat
+    ```
+    """
+    if isinstance(message, dict):
+        return _shape_of_dict(message)  # pyright: ignore[reportUnknownArgumentType] - any dict
+    kind = cast("type[object]", type(message))
+    known = _by_type.get(kind)
+    if known is not None:
+        return known
+    found = _look(message)
+    if found is None and _ask_plugins():
+        found = _look(message)
+    if found is None:
+        raise ConfigurationError(_unknown(kind))
+    _by_type[kind] = found
+    return found
+
+
+def view(message: Any) -> MessageView:
+    """Read a message of any shape.
+
+    Raises:
+        ConfigurationError: No shape reads it.
+    """
+    return shape_of(message).view(message)
+
+
+def _shape_of_dict(message: dict[str, Any]) -> MessageShape:
+    from muntin.shapes.dicts import dict_shape
+
+    for shape in _registered:
+        if shape.reads(message):
+            return shape
+    found = dict_shape(message)
+    if found is None:
+        keys = ", ".join(sorted(map(str, message))) or "none"
+        raise ConfigurationError(
+            f"a message dict needs a 'role' (or a Responses 'type'), this one has the keys: {keys}"
+        )
+    return found
+
+
+def _look(message: Any) -> MessageShape | None:
+    from muntin.shapes.neutral import MESSAGE
+
+    for shape in (MESSAGE, *_registered):
+        if shape.reads(message):
+            return shape
+    return None
+
+
+def _ask_plugins() -> bool:
+    """Load the shapes that installed adapters offer, once; say whether there were any."""
+    global _asked_plugins
+    if _asked_plugins:
+        return False
+    from importlib.metadata import entry_points
+
+    found = False
+    for entry in entry_points(group=_GROUP):
+        try:
+            shape = entry.load()
+        except ImportError:
+            # The adapter is on disk but its framework is not installed: then no message of that
+            # framework can turn up either, and the error below still names the extra.
+            continue
+        register_shape(shape)
+        found = True
+    _asked_plugins = True
+    return found
+
+
+def _unknown(kind: type) -> str:
+    module = kind.__module__.partition(".")[0]
+    hint = _HINTS.get(module)
+    remedy = f"install its adapter: {hint}" if hint else "register_shape() teaches it one"
+    return (
+        f"no shape reads messages of type {kind.__module__}.{kind.__qualname__}: {remedy}. "
+        f"Known are Message values and OpenAI, Responses and Anthropic dicts"
+    )

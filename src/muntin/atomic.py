@@ -1,0 +1,136 @@
+"""Replace a file whole or not at all, and keep two writers out of each other's way.
+
+A process can be killed, and a disk can fill, between any two bytes. So bytes go to a file of a name
+nobody else uses, in the folder of the target, are forced to the disk, and take the target's name in
+one step: a reader meets the old bytes or the new ones. The lock belongs to the open file, not to
+its existence, so a killed process leaves nothing to clean up.
+
+It knows nothing of what is written, and raises plain `OSError`s: what they mean is said above.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import IO
+
+__all__ = ("exclusive", "keep_copy", "replace_file")
+
+_POLL_SECONDS = 0.01
+"""Between two tries for a lock somebody else holds."""
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Give a file new content in one step.
+
+    Args:
+        path: The file; its folder must exist.
+        data: All of the new content.
+
+    Raises:
+        OSError: The content could not be written; the file is as it was.
+    """
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)  # noqa: PTH105 - the one call that is atomic on every system
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(name).unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def keep_copy(path: Path, copy: Path) -> None:
+    """Give the present content of a file a second name, replacing what had it.
+
+    The caller holds the lock of the folder. It costs no write where the file system knows hard
+    links: `replace_file` never writes into an existing file, so the second name keeps what was.
+
+    Raises:
+        OSError: The copy could not be made; what was there before is still there.
+    """
+    link = copy.with_name(f".{copy.name}.{os.getpid()}.link")
+    try:
+        with suppress(FileNotFoundError):
+            link.unlink()  # left by a killed process of the same number
+        os.link(path, link)
+    except OSError:
+        replace_file(copy, path.read_bytes())
+        return
+    os.replace(link, copy)  # noqa: PTH105 - the one call that is atomic on every system
+
+
+@contextmanager
+def exclusive(path: Path, *, timeout: float) -> Generator[None]:
+    """Hold a lock between threads and processes for the length of a `with` block.
+
+    Args:
+        path: The lock file. It is made when missing and never removed.
+        timeout: Seconds to wait for another holder.
+
+    Raises:
+        TimeoutError: Somebody else held it all that time.
+        OSError: The lock file cannot be opened.
+    """
+    import time
+
+    until = time.monotonic() + timeout
+    with path.open("ab") as file:
+        while not _try_lock(file):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{path} has been locked by another writer for {timeout:g} s")
+            time.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            _unlock(file)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Force the new name to the disk, too, where the system lets a folder be opened."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+if os.name == "nt":  # pragma: no cover - exercised on Windows only
+    import msvcrt
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(file: IO[bytes]) -> None:
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(file: IO[bytes]) -> bool:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(file: IO[bytes]) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)

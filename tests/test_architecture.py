@@ -1,0 +1,115 @@
+"""The floors of the house hold, and each gate is proved by a canary that must turn it red.
+
+A gate that cannot fail guards nothing, and nobody notices: so each is shown a planted fault, in a
+copy of the tree, and has to refuse it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("pyproject.toml", "README.md", "src", "integrations", "tests")
+
+
+def _run(command: list[str], tree: Path) -> subprocess.CompletedProcess[str]:
+    # The copy's own sources come first, before those that are installed.
+    paths = os.pathsep.join(str(tree / folder) for folder in ("src", "integrations"))
+    return subprocess.run(
+        command,
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:
+    linter = Path(sys.executable).with_name("lint-imports")
+    return _run([str(linter), "--no-cache", "--no-logo"], tree)
+
+
+def _pytest(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], tree)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the tree to plant faults in."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(
+                source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.so")
+            )
+        else:
+            shutil.copy(source, tmp_path / name)
+    return tmp_path
+
+
+def _plant(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{line}\n")
+
+
+def test_the_floors_hold() -> None:
+    """An import that points up today is a cycle next month."""
+    linted = _lint_imports(ROOT)
+
+    assert linted.returncode == 0, linted.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract"),
+    [
+        ("src/muntin/errors.py", "import langchain_core", "The core never imports a framework"),
+        ("src/muntin/errors.py", "import muntin.tokens", "Imports point down the floors"),
+        ("src/muntin/attic.py", "", "Imports point down the floors"),
+        (
+            "integrations/langchain_muntin/__init__.py",
+            "import llama_index_muntin",
+            "The two integrations do not know each other",
+        ),
+    ],
+    ids=["a framework in the core", "an import upwards", "a module on no floor", "a neighbour"],
+)
+def test_a_planted_import_turns_the_gate_red(
+    copy: Path, module: str, line: str, contract: str
+) -> None:
+    """Without this, a contract with a misspelt module name would keep nothing, in green."""
+    _plant(copy / module, line)
+
+    linted = _lint_imports(copy)
+
+    assert linted.returncode != 0
+    assert any(
+        row.startswith(contract) and "BROKEN" in row for row in linted.stdout.splitlines()
+    ), linted.stdout
+
+
+def test_a_stale_export_turns_the_gate_red(copy: Path) -> None:
+    """The list of public names is worth nothing if a wrong one passes."""
+    init = copy / "src" / "muntin" / "__init__.py"
+    _plant(init, '__all__ = (*__all__, "zz_was_here_once")')
+
+    tested = _pytest(copy, "tests/test_public_api.py")
+
+    assert tested.returncode == 1, tested.stdout
+    assert "zz_was_here_once" in tested.stdout
+
+
+def test_a_broken_example_turns_the_gate_red(copy: Path) -> None:
+    """Examples are only tested documents if a wrong output fails."""
+    _plant(copy / "README.md", "```python\nprint(1 + 1)\n#> 3\n```")
+
+    tested = _pytest(copy, "tests/test_examples.py", "-k", "README and prints")
+
+    assert tested.returncode == 1, tested.stdout
+    assert "1 failed" in tested.stdout, tested.stdout

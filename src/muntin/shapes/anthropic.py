@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.shapes.blocks import BlockReader, as_block, replace_text
@@ -10,7 +9,7 @@ from muntin.shapes.openai_chat import role_of
 from muntin.shapes.views import MessageView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from muntin.messages import Role, ToolCall
 

@@ -1,0 +1,267 @@
+"""Count what a conversation costs: every message with its framing, every tool schema, all media.
+
+Text and tool schemas follow the formula OpenAI publishes in its cookbook: three tokens around a
+message, one for its role, the text, one more for a name, and three that prime the reply. Calls are
+charged as JSON, once, even where a framework keeps them twice. Readable reasoning is sent again, so
+it counts; encrypted blobs do not. Media are priced from a table, never by their base64.
+
+A message is counted once: `MessageCounts` remembers what it said and what that cost. Messages are
+counted one by one, as providers frame them; a counter only ever sees whole, ordered text.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from muntin.media_tokens import media_tokens
+from muntin.shapes import shape_of
+from muntin.tokens import count_tokens
+from muntin.tool_schemas import count_tools
+
+if TYPE_CHECKING:
+    from muntin.shapes import MessageShape, MessageView
+    from muntin.tokens import TokenCounter
+
+__all__ = (
+    "FRAMING_TOKENS",
+    "REPLY_TOKENS",
+    "Measured",
+    "MessageCounts",
+    "count_message",
+    "count_messages",
+    "count_view",
+    "counts_for",
+)
+
+FRAMING_TOKENS = 4
+"""Around one message: three, and one for the role, which is a single token in every vocabulary."""
+REPLY_TOKENS = 3
+"""Once per request: what primes the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Remember one message: how it reads and what it costs."""
+
+    shape: MessageShape
+    """The shape that reads and changes it."""
+    view: MessageView
+    """What it says."""
+    tokens: int
+    """What it costs, framing included."""
+
+
+def count_view(view: MessageView, counter: TokenCounter) -> int:
+    """Count one message that was read already."""
+    total = FRAMING_TOKENS
+    if view.text:
+        total += counter(view.text)
+    if view.name:
+        total += 1 + counter(view.name)
+    for call in view.calls:
+        # The wire form with the arguments as they are: a JSON string inside JSON would be escaped
+        # on the wire, but models are not charged for the backslashes.
+        total += counter(
+            f'{{"id":"{call.id}","name":"{call.name}","arguments":{call.arguments or "{}"}}}'
+        )
+    for result in view.results:
+        total += (counter(result.text) if result.text else 0) + counter(result.call_id)
+    if view.reasoning:
+        total += counter(view.reasoning)
+    for text in view.server:
+        total += counter(text)
+    for thing in view.media:
+        total += media_tokens(thing)
+    for _, text in view.unknown:
+        total += counter(text)
+    return total
+
+
+class MessageCounts:
+    """Count messages with one counter, each only once.
+
+    The same object is recognised by identity and compared with what it said before, so a message
+    that was changed in place is counted anew. An equal message in another object is recognised by
+    its content. A counter whose `ratio` moves (a usage anchor) starts over. Bounded: what was
+    remembered first is forgotten first. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        counter: TokenCounter = count_tokens,
+        *,
+        capacity: int = 50_000,
+        max_characters: int = 64_000_000,
+    ) -> None:
+        self.counter = counter
+        self.capacity = capacity
+        self.max_characters = max_characters
+        self._lock = threading.Lock()
+        # The message itself is held, so that its id cannot be reused while it is remembered.
+        self._by_id: dict[int, tuple[Any, Any, Measured]] = {}
+        self._by_key: OrderedDict[Any, Measured] = OrderedDict()
+        self._characters = 0
+        self._ratio = getattr(counter, "ratio", None)
+
+    def measure(self, message: Any) -> Measured:
+        """Read and count a message, or recall what it cost.
+
+        Raises:
+            ConfigurationError: No shape reads it.
+        """
+        known = self._by_id.get(id(message))
+        if (
+            known is not None
+            and known[0] is message
+            and getattr(self.counter, "ratio", None) == self._ratio
+            and known[2].shape.parts(message) == known[1]
+        ):
+            return known[2]
+        return self._measure_anew(message)
+
+    def measure_all(self, messages: Sequence[Any]) -> list[Measured]:
+        """Read and count messages, each as in `measure`."""
+        return [self.measure(message) for message in messages]
+
+    def _measure_anew(self, message: Any) -> Measured:
+        shape = shape_of(message)
+        parts = _copy(shape.parts(message))
+        key = (shape.name, _freeze(parts))
+        ratio = getattr(self.counter, "ratio", None)
+        with self._lock:
+            if ratio != self._ratio:
+                self._start_over(ratio)
+            measured = self._by_key.get(key)
+            if measured is not None:
+                self._by_key.move_to_end(key)
+                self._by_id[id(message)] = (message, parts, measured)
+                return measured
+        view = shape.view(message)
+        _warn_unknown(view)
+        measured = Measured(shape, view, count_view(view, self.counter))
+        with self._lock:
+            if key not in self._by_key and ratio == self._ratio:
+                self._by_key[key] = measured
+                self._by_id[id(message)] = (message, parts, measured)
+                self._characters += _weight(view)
+                self._forget()
+        return measured
+
+    def _start_over(self, ratio: Any) -> None:
+        self._by_id.clear()
+        self._by_key.clear()
+        self._characters = 0
+        self._ratio = ratio
+
+    def _forget(self) -> None:
+        while len(self._by_key) > 1 and (
+            len(self._by_key) > self.capacity or self._characters > self.max_characters
+        ):
+            _, measured = self._by_key.popitem(last=False)
+            self._characters -= _weight(measured.view)
+            if len(self._by_id) > len(self._by_key):
+                # Identities follow: the oldest ones belong to what was just forgotten.
+                del self._by_id[next(iter(self._by_id))]
+
+
+def _weight(view: MessageView) -> int:
+    return len(view.text) + sum(len(result.text) for result in view.results)
+
+
+def _copy(value: Any) -> Any:
+    """Copy the containers of plain data; texts are shared."""
+    if isinstance(value, dict):
+        return {key: _copy(part) for key, part in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copy(part) for part in cast("list[Any]", value)]
+    if isinstance(value, tuple):
+        return tuple(_copy(part) for part in cast("tuple[Any, ...]", value))
+    return value
+
+
+def _freeze(value: Any) -> Any:
+    """Turn plain data into a key; equal keys mean equal cost."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return tuple(
+            (str(key), _freeze(part)) for key, part in cast("Mapping[Any, Any]", value).items()
+        )
+    if isinstance(value, (list, tuple)):
+        return (0, *(_freeze(part) for part in cast("Sequence[Any]", value)))
+    # `True == 1 == 1.0` would share a key but not a JSON text; a repr tells them apart.
+    return (type(value).__name__, repr(value))
+
+
+def _warn_unknown(view: MessageView) -> None:
+    for kind in dict.fromkeys(kind for kind, _ in view.unknown):
+        warnings.warn(
+            f"content block of unknown type {kind!r}: charged as its JSON text", stacklevel=4
+        )
+
+
+_shared_lock = threading.Lock()
+_shared: OrderedDict[int, MessageCounts] = OrderedDict()
+_SHARED_COUNTERS = 8
+
+
+def counts_for(counter: TokenCounter = count_tokens) -> MessageCounts:
+    """Return the counts this process shares for a counter; another counter has its own."""
+    with _shared_lock:
+        found = _shared.get(id(counter))
+        if found is not None and found.counter is counter:
+            _shared.move_to_end(id(counter))
+            return found
+        made = _shared[id(counter)] = MessageCounts(counter)
+        while len(_shared) > _SHARED_COUNTERS:
+            _shared.popitem(last=False)
+        return made
+
+
+def count_message(message: Any, *, counter: TokenCounter = count_tokens) -> int:
+    """Count what one message of any shape costs, framing included.
+
+    Raises:
+        ConfigurationError: No shape reads the message.
+
+    ```python
+    from muntin import count_message
+
+    print(count_message({"role": "user", "content": "hello world"}))
+    #> 7
+    ```
+    """
+    return counts_for(counter).measure(message).tokens
+
+
+def count_messages(
+    messages: Sequence[Any],
+    tools: Sequence[Any] = (),
+    *,
+    counter: TokenCounter = count_tokens,
+) -> int:
+    """Count what a request costs: messages with framing, the primed reply, and tool schemas.
+
+    Args:
+        messages: Messages of any shape, also mixed.
+        tools: Tool schemas as they are sent: OpenAI or Anthropic dicts, or bare function dicts.
+        counter: Any callable from text to tokens. The framing is the same for all of them.
+
+    Raises:
+        ConfigurationError: No shape reads one of the messages.
+
+    ```python
+    from muntin import count_messages
+
+    print(count_messages([{"role": "user", "content": "hello world"}]))
+    #> 10
+    ```
+    """
+    counts = counts_for(counter)
+    total = sum(counts.measure(message).tokens for message in messages)
+    return total + REPLY_TOKENS + count_tools(tools, counter=counter)

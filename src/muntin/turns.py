@@ -1,0 +1,243 @@
+"""Find what belongs together in a conversation, and where it may be cut.
+
+A *unit* is an assistant message with the results of all its calls, wherever they stand: parallel,
+interleaved with other calls, late, or with notes in between. Every message belongs to exactly one
+unit, so whoever keeps or drops whole units never parts a result from its call, a reasoning item
+from its answer, or one parallel call from the others. A *turn* is a user message and everything up
+to the next one. All of it takes one pass over the views.
+
+It reads views only. What to keep is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muntin.shapes.views import MessageView
+
+__all__ = (
+    "PairingProblem",
+    "Unit",
+    "UnitKind",
+    "cut_points",
+    "in_flight",
+    "leading_system",
+    "newest_user",
+    "pairing_problems",
+    "turn_starts",
+    "units",
+)
+
+UnitKind = Literal["system", "user", "assistant", "tools", "orphan"]
+"""What a unit is: one message of a role, a round of tool calls, or results without a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Messages that are kept or dropped together."""
+
+    indices: tuple[int, ...]
+    """Positions of its messages, ascending; not always neighbours."""
+    kind: UnitKind
+    """What it is."""
+    unanswered: tuple[str, ...] = ()
+    """Ids of its calls that have no result."""
+
+    @property
+    def first(self) -> int:
+        """Position of its first message."""
+        return self.indices[0]
+
+    @property
+    def last(self) -> int:
+        """Position of its last message."""
+        return self.indices[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class PairingProblem:
+    """Name one call or result that a provider would refuse."""
+
+    index: int
+    """Position of the message."""
+    kind: Literal["orphan", "unanswered"]
+    """A result without an earlier call, or a call without a result that is not the tail."""
+    call_id: str
+    """Id of the call."""
+
+
+class _Groups:
+    """Assign messages to groups, and join two groups when one message belongs to both."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+
+    def find(self, index: int) -> int:
+        parent = self._parent
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    def join(self, one: int, other: int) -> None:
+        one, other = self.find(one), self.find(other)
+        # The earlier message leads, so that units come out in the order of their first message.
+        self._parent[max(one, other)] = min(one, other)
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """Which message answers which."""
+
+    groups: _Groups
+    open: dict[str, deque[int]]
+    orphans: list[tuple[int, str]]
+
+
+def _pair(views: Sequence[MessageView]) -> _Pairs:
+    groups = _Groups(len(views))
+    waiting: dict[str, deque[int]] = {}
+    orphans: list[tuple[int, str]] = []
+    for index, view in enumerate(views):
+        if index and view.role == "assistant":
+            before = views[index - 1]
+            if before.leads or (before.item and view.item):
+                groups.join(index - 1, index)
+        for result in view.results:
+            callers = waiting.get(result.call_id) if result.call_id else _newest(waiting)
+            if not callers:
+                orphans.append((index, result.call_id))
+                continue
+            groups.join(callers.popleft(), index)
+            if result.call_id and not callers:
+                del waiting[result.call_id]
+        for call in view.calls:
+            waiting.setdefault(call.id, deque()).append(index)
+    return _Pairs(groups, waiting, orphans)
+
+
+def _newest(waiting: dict[str, deque[int]]) -> deque[int] | None:
+    """Find who a result without an id answers: the call made last, as legacy protocols mean it."""
+    while waiting:
+        newest = next(reversed(waiting))
+        if waiting[newest]:
+            return waiting[newest]
+        del waiting[newest]
+    return None
+
+
+def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
+    """Divide a conversation into units, in the order of their first message.
+
+    ```python
+    from muntin.shapes import view
+    from muntin.turns import units
+
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "A door."},
+    ]
+    print([unit.indices for unit in units([view(message) for message in history])])
+    #> [(0,), (1, 2)]
+    ```
+    """
+    pairs = _pair(views)
+    members: dict[int, list[int]] = {}
+    for index in range(len(views)):
+        members.setdefault(pairs.groups.find(index), []).append(index)
+    missing: dict[int, list[str]] = {}
+    for call_id, callers in pairs.open.items():
+        for caller in callers:
+            missing.setdefault(pairs.groups.find(caller), []).append(call_id)
+    return tuple(
+        Unit(tuple(indices), _kind(views, indices), tuple(missing.get(lead, ())))
+        for lead, indices in members.items()
+    )
+
+
+def _kind(views: Sequence[MessageView], indices: list[int]) -> UnitKind:
+    if any(views[index].calls for index in indices):
+        return "tools"
+    role = views[indices[0]].role
+    return "orphan" if role == "tool" else role
+
+
+def in_flight(views: Sequence[MessageView], found: Sequence[Unit]) -> Unit | None:
+    """Return the tool round the model is in the middle of; `None` when none is open.
+
+    It is the newest round with calls, as long as nobody has spoken since: only its results, system
+    messages and injected notes may follow it.
+    """
+    for index in range(len(views) - 1, -1, -1):
+        view = views[index]
+        if view.calls:
+            return next(unit for unit in found if index in unit.indices)
+        if view.role == "assistant" and not view.injected:
+            return None
+        if view.is_user_turn and not view.results:
+            return None
+    return None
+
+
+def pairing_problems(views: Sequence[MessageView]) -> tuple[PairingProblem, ...]:
+    """List results without an earlier call and calls without a result, the open tail excepted."""
+    pairs = _pair(views)
+    problems = [PairingProblem(index, "orphan", call_id) for index, call_id in pairs.orphans]
+    if any(pairs.open.values()):
+        tail = in_flight(views, units(views))
+        allowed = set(tail.indices) if tail else set[int]()
+        problems += [
+            PairingProblem(caller, "unanswered", call_id)
+            for call_id, callers in pairs.open.items()
+            for caller in callers
+            if caller not in allowed
+        ]
+    return tuple(sorted(problems, key=lambda problem: problem.index))
+
+
+def leading_system(views: Sequence[MessageView]) -> int:
+    """Count the system messages a conversation opens with, before anything else is said.
+
+    Injected ones do not count: a recap that was put there is not the caller's own instruction.
+    """
+    for index, view in enumerate(views):
+        if view.role != "system" or view.injected:
+            return index
+    return len(views)
+
+
+def newest_user(views: Sequence[MessageView]) -> int | None:
+    """Find the newest message of the user; `None` when nobody has asked anything."""
+    for index in range(len(views) - 1, -1, -1):
+        if views[index].is_user_turn:
+            return index
+    return None
+
+
+def turn_starts(views: Sequence[MessageView]) -> tuple[int, ...]:
+    """List where turns begin: at every user message that nobody injected."""
+    return tuple(index for index, view in enumerate(views) if view.is_user_turn)
+
+
+def cut_points(found: Sequence[Unit], size: int) -> tuple[int, ...]:
+    """List the positions at which a conversation of `size` messages may be cut in two.
+
+    A cut at `k` puts `messages[:k]` on one side; no unit lies on both.
+    """
+    reaches = [0] * (size + 1)
+    for unit in found:
+        reaches[unit.first] = max(reaches[unit.first], unit.last)
+    points: list[int] = []
+    reach = -1
+    for position in range(size + 1):
+        if reach < position:
+            points.append(position)
+        reach = max(reach, reaches[position])
+    return tuple(points)

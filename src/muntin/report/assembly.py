@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 from muntin.errors import ConfigurationError
 from muntin.report.account import Account
+from muntin.report.diff import diff_reports
+from muntin.report.text import to_text
 from muntin.report.values import Cost
+from muntin.report.wire import check_parts, fields_of, to_dict, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -127,20 +130,14 @@ class AssemblyReport(Account):
             counter: Counts the shared prefix to the character, where both reports still hold their
                 texts; None counts whole pieces only, which never promises too much.
         """
-        from muntin.report.diff import diff_reports
-
         return diff_reports(previous, self, counter=counter)
 
     def to_dict(self) -> ReportDict:
         """Write the report as plain data of the format `muntin.report/1`."""
-        from muntin.report.wire import to_dict
-
         return to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Write the report as JSON of the format `muntin.report/1`."""
-        from muntin.report.wire import to_json
-
         return to_json(self, indent=indent)
 
     @classmethod
@@ -150,9 +147,9 @@ class AssemblyReport(Account):
         Raises:
             ReportError: Another version, a missing or unknown field, or contradictory figures.
         """
-        from muntin.report.wire import from_dict
-
-        return from_dict(data)
+        report = cls(**fields_of(data))
+        check_parts(data, report)
+        return report
 
     def to_html(
         self,
@@ -179,8 +176,6 @@ class AssemblyReport(Account):
         return to_fragment(self)
 
     def __str__(self) -> str:
-        from muntin.report.text import to_text
-
         return to_text(self)
 
     def __copy__(self) -> AssemblyReport:

@@ -1,0 +1,121 @@
+"""Decides how a report reads in a terminal: a sentence, a bar, a table, at most 100 cells wide.
+
+The bar and its legend stand in ASCII, so that they survive any console; each part of the window has
+a letter of its own. It does not list single decisions: that is what the page is for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from muntin.report.columns import cut, figure, table, visible, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from muntin.report.account import Account
+    from muntin.report.values import Part, SourceReport
+
+__all__ = ("to_text",)
+
+_WIDTH = 100
+_BAR = 96
+_MARKS = {"structure": "+", "idle": ".", "outside": "_", "reserve": "-"}
+
+
+def to_text(report: Account) -> str:
+    """Write a report as lines for a terminal."""
+    return "\n".join(cut(visible(line), _WIDTH) for line in _lines(report))
+
+
+def _lines(report: Account) -> Iterator[str]:
+    yield (
+        f"{report.kind}: {report.used:,} of {report.budget:,} tokens used, {report.idle:,} idle, "
+        f"counted with {report.counter} ({'exact' if report.exact else 'estimate'})"
+    )
+    if report.question:
+        yield f"question: {report.question}"
+    parts = report.parts
+    letters = _letters(parts)
+    yield f"[{_bar(report.whole, parts, letters)}]"
+    yield from wrap(
+        (
+            f"{letter} {part.name} {part.tokens:,}"
+            for part, letter in zip(parts, letters, strict=True)
+        ),
+        width=_WIDTH,
+        indent="  ",
+    )
+    if report.sources:
+        yield ""
+        yield from _source_table(report)
+    yield from _after(report)
+
+
+def _bar(whole: int, parts: Sequence[Part], letters: Sequence[str]) -> str:
+    """Draw the window: borders are rounded, not widths, so that the bar is always full."""
+    drawn = ""
+    border = 0
+    for part, letter in zip(parts, letters, strict=True):
+        border += part.width
+        drawn += letter * (round(border * _BAR / max(1, whole)) - len(drawn))
+    return drawn
+
+
+def _letters(parts: Sequence[Part]) -> list[str]:
+    """Give each part a letter of its name (capital for sources), else a digit, else `#`."""
+    taken: set[str] = set()
+    letters: list[str] = []
+    for part in parts:
+        name = part.name.upper() if part.group == "source" else part.name.lower()
+        wanted = [c for c in name if c.isascii() and c.isalnum()] + list("123456789")
+        mark = _MARKS.get(part.group) or next((c for c in wanted if c not in taken), "#")
+        taken.add(mark)
+        letters.append(mark)
+    return letters
+
+
+def _source_table(report: Account) -> list[str]:
+    quotas = any(source.quota is not None for source in report.sources)
+    summaries = any(source.summarised for source in report.sources)
+    rows = [_heading(report, quotas=quotas, summaries=summaries)]
+    rows += [_row(source, quotas=quotas, summaries=summaries) for source in report.sources]
+    return table(rows, first_width=26)
+
+
+def _heading(report: Account, *, quotas: bool, summaries: bool) -> list[str]:
+    return [
+        "source" if report.kind == "context" else "role",
+        "offered",
+        "kept",
+        "short",
+        *(["summed"] if summaries else []),
+        "dropped",
+        "double",
+        *(["quota", "lent", "borrowed"] if quotas else []),
+        "used",
+    ]
+
+
+def _row(source: SourceReport, *, quotas: bool, summaries: bool) -> list[str]:
+    counts = [source.offered, source.placed, source.shortened]
+    counts += [source.summarised] if summaries else []
+    counts += [source.dropped_total, source.duplicates]
+    grants = [source.quota, source.lent, source.borrowed] if quotas else []
+    return [source.name, *map(figure, [*counts, *grants, source.used])]
+
+
+def _after(report: Account) -> Iterator[str]:
+    for kind in ("shortened", "summarised", "dropped"):
+        reasons = Counter(one.reason for one in report.decisions if one.kind == kind)
+        if reasons:
+            by_count = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+            pieces = [f"{reason} {times:,}" for reason, times in by_count]
+            yield from wrap([f"{kind}:", *pieces], width=_WIDTH)
+    for event in report.events:
+        change = f"{event.what}: {event.before:,} -> {event.after:,} tokens"
+        covered = f", {event.covered:,} covered" if event.covered else ""
+        yield f"{change}{covered}{'; ' + event.detail if event.detail else ''}"
+    for note in report.notes:
+        yield f"note: {note}"

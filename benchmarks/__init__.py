@@ -1,0 +1,1 @@
+"""How fast and how good, measured beside the peers in the same run."""

@@ -1,0 +1,304 @@
+"""How much two candidates resemble each other: by vectors, by words, or by what there is.
+
+Vectors are compared by cosine on unit rows. Words are compared by the containment of their shingles
+(Broder 1997), `|A ∩ B| / min(|A|, |B|)`, which sees a passage that lies inside a longer one and
+windows that overlap, and needs no vector: most stores return none.
+
+A measure answers one question, "how much does candidate `i` resemble each of the others", as a row
+of n numbers, and is asked once per selected candidate. It never compares two rows twice and keeps
+no n x n matrix unless most rows will be asked for and it is small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from muntin.lexical import shingles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from muntin.candidates import Candidate, Embedding
+
+    Row = NDArray[np.floating[Any]]
+
+__all__ = (
+    "Cosines",
+    "Measure",
+    "Similarity",
+    "WordOverlap",
+    "cosines_to",
+    "measure_of",
+    "unit_rows",
+)
+
+Similarity = Literal["auto", "embedding", "lexical"]
+"""What tells candidates apart: both, vectors alone, or words alone."""
+
+_EXACT_SIZE = 1 << 16
+"""Up to this many numbers rows are kept in double precision, where it costs nothing: small cases
+then agree to the last digit with a plain computation."""
+
+_MATRIX_ROWS = 4096
+"""Up to this many candidates all similarities are computed in one matrix product (64 MiB)."""
+
+_ROUNDING = 1e-6
+"""What single precision may lose of a cosine: one this close to the threshold has reached it."""
+
+_WORDS_PER_COSINE = 5
+"""A threshold `t` for cosines is `t ** 5` for shared words: edits cost words faster than they cost
+cosine. At the default, windows that share four fifths of their text are duplicates."""
+
+_SHINGLE_WORDS = 3
+"""Words per shingle."""
+
+
+class Measure(Protocol):
+    """Something that says how much one candidate resembles all."""
+
+    def row(self, index: int) -> Row:
+        """Return the similarity of candidate `index` to every candidate, shape `(n,)`."""
+        ...
+
+    def duplicates(self, index: int, row: Row, threshold: float, /) -> NDArray[np.bool_]:
+        """Say which candidates a row of similarities makes near-duplicates of `index`."""
+        ...
+
+
+class Cosines:
+    """Compare candidates by the cosine of their embeddings; 0 where either has none."""
+
+    def __init__(self, embeddings: Sequence[Embedding | None], *, expected_rows: int) -> None:
+        self.count = len(embeddings)
+        self.groups, self.ignored = unit_rows(embeddings)
+        self._group = np.full(self.count, -1, dtype=np.intp)
+        self._position = np.zeros(self.count, dtype=np.intp)
+        for number, (members, _) in enumerate(self.groups):
+            self._group[members] = number
+            self._position[members] = np.arange(len(members))
+        self._twins = [_twins(rows) for _, rows in self.groups]
+        small = self.count <= _MATRIX_ROWS
+        whole = small and 4 * expected_rows >= self.count and expected_rows > 32
+        self._products = [rows @ rows.T if whole else None for _, rows in self.groups]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Say which candidates have an embedding that can be used, shape `(n,)`."""
+        return self._group >= 0
+
+    @property
+    def complete(self) -> bool:
+        """Say whether every candidate has one."""
+        return bool(self.present.all())
+
+    def row(self, index: int) -> Row:
+        """Return the cosine of candidate `index` with every candidate, shape `(n,)`."""
+        group, position = int(self._group[index]), int(self._position[index])
+        if group < 0:
+            return np.zeros(self.count)
+        members, rows = self.groups[group]
+        product = self._products[group]
+        found = product[position] if product is not None else rows @ rows[position]
+        twins = self._twins[group]
+        if twins is not None:  # equal vectors tie exactly, whatever the order of summation
+            found = found[twins]
+            found[twins == twins[position]] = 1.0
+        if len(members) == self.count:
+            return found
+        spread = np.zeros(self.count, dtype=found.dtype)
+        spread[members] = found
+        return spread
+
+    def duplicates(self, _index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
+        """Say whose cosine with `index` reaches the threshold, within rounding."""
+        return row >= threshold - _ROUNDING
+
+
+class WordOverlap:
+    """Compare candidates by the containment of their word shingles."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        sets = [shingles(text, size=_SHINGLE_WORDS) for text in texts]
+        self.count = len(sets)
+        self._sizes = np.array([len(found) for found in sets], dtype=np.int64)
+        owners = np.repeat(np.arange(self.count), self._sizes)
+        every = np.concatenate(sets) if sets else np.zeros(0, dtype=np.uint64)
+        _, numbers, occurrences = np.unique(every, return_inverse=True, return_counts=True)
+        shared = occurrences[numbers] > 1  # a shingle nobody else has cannot overlap
+        numbers, owners = numbers[shared], owners[shared]
+        self._own = np.split(numbers, np.searchsorted(owners, np.arange(1, self.count)))
+        by_number = np.argsort(numbers, kind="stable")
+        self._holders = owners[by_number]
+        ordered = numbers[by_number]
+        edges = np.arange(len(occurrences) + 1)
+        self._starts = np.searchsorted(ordered, edges)
+
+    def row(self, index: int) -> Row:
+        """Return the share of shingles candidate `index` has in common with each, shape `(n,)`."""
+        common = np.zeros(self.count)
+        numbers = self._own[index] if self.count else np.zeros(0, dtype=np.int64)
+        if len(numbers):
+            spans = [self._holders[self._starts[n] : self._starts[n + 1]] for n in numbers]
+            common = np.bincount(np.concatenate(spans), minlength=self.count).astype(np.float64)
+        smaller = np.minimum(self._sizes, self._sizes[index])
+        np.divide(common, smaller, out=common, where=smaller > 0)
+        if self._sizes[index]:
+            common[index] = 1.0
+        return common
+
+    def duplicates(self, _index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
+        """Say who shares as many words with `index` as `threshold` asks of a cosine."""
+        return row >= threshold**_WORDS_PER_COSINE
+
+
+class _EitherOf:
+    """Compare by vectors where both candidates have one, by words otherwise."""
+
+    def __init__(self, cosines: Cosines, overlap: WordOverlap) -> None:
+        self._cosines, self._overlap = cosines, overlap
+        self._present = cosines.present
+
+    def row(self, index: int) -> Row:
+        words = self._overlap.row(index)
+        if not self._present[index]:
+            return words
+        return np.where(self._present, self._cosines.row(index), words)
+
+    def duplicates(self, index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
+        by_words = self._overlap.duplicates(index, row, threshold)
+        if not self._present[index]:
+            return by_words
+        return np.where(self._present, self._cosines.duplicates(index, row, threshold), by_words)
+
+
+def measure_of(
+    candidates: Sequence[Candidate], *, similarity: Similarity, expected_rows: int
+) -> tuple[Measure, tuple[int, ...]]:
+    """Return the measure for these candidates, and whose embeddings had to be ignored.
+
+    Args:
+        candidates: Whom to compare.
+        similarity: What to compare.
+        expected_rows: How many rows will be asked for, at most.
+    """
+    if similarity == "lexical":
+        return WordOverlap([candidate.content for candidate in candidates]), ()
+    vectors = [candidate.embedding for candidate in candidates]
+    cosines = Cosines(vectors, expected_rows=expected_rows)
+    if similarity == "embedding" or cosines.complete:
+        return cosines, cosines.ignored
+    words = WordOverlap([candidate.content for candidate in candidates])
+    return _EitherOf(cosines, words), cosines.ignored
+
+
+def cosines_to(query: Embedding, embeddings: Sequence[Embedding | None]) -> Row:
+    """Return each candidate's cosine with a query vector, NaN where there is none to compute.
+
+    A query vector that is zero or not finite says nothing: all are then NaN.
+    """
+    asked, _ = unit_rows([query])
+    found = np.full(len(embeddings), np.nan)
+    if not asked:
+        return found
+    direction = asked[0][1][0]
+    for members, rows in unit_rows(embeddings)[0]:
+        if rows.shape[1] == len(direction):
+            found[members] = rows @ direction.astype(rows.dtype)
+    return found
+
+
+def unit_rows(
+    embeddings: Sequence[Embedding | None],
+) -> tuple[list[tuple[NDArray[np.intp], Row]], tuple[int, ...]]:
+    """Normalise vectors to length 1, grouped by dimension.
+
+    Returns:
+        Pairs of candidate indices and their unit rows of shape `(m, d)`, one pair per dimension;
+        and the indices whose vector was ragged or not finite and so counts as none. A zero vector
+        has no direction and counts as none too, without being reported: it is no mistake.
+    """
+    uniform = _uniform(embeddings)
+    if uniform is not None:
+        usable, rows, broken = _normalised(uniform)
+        groups = [(np.flatnonzero(usable), rows)] if len(rows) else []
+        return groups, tuple(np.flatnonzero(broken).tolist())
+    return _by_dimension(embeddings)
+
+
+def _uniform(embeddings: Sequence[Embedding | None]) -> Row | None:
+    """Stack vectors that are all there and all of one length, the usual case, in one go."""
+    try:
+        rows = np.asarray(embeddings)
+        rows = rows if rows.dtype == np.float32 else rows.astype(np.float64)
+    except (TypeError, ValueError):  # one is missing, ragged or not numbers
+        return None
+    return rows if rows.ndim == 2 and rows.size else None
+
+
+def _by_dimension(
+    embeddings: Sequence[Embedding | None],
+) -> tuple[list[tuple[NDArray[np.intp], Row]], tuple[int, ...]]:
+    vectors: dict[int, list[tuple[int, Any]]] = {}
+    ignored: list[int] = []
+    for index, embedding in enumerate(embeddings):
+        if embedding is None or len(embedding) == 0:
+            continue
+        array = _vector(embedding)
+        if array is None:
+            ignored.append(index)
+        else:
+            vectors.setdefault(len(array), []).append((index, array))
+    groups: list[tuple[NDArray[np.intp], Row]] = []
+    for dimension in sorted(vectors):
+        members = np.array([index for index, _ in vectors[dimension]], dtype=np.intp)
+        rows = np.stack([array for _, array in vectors[dimension]])
+        usable, rows, broken = _normalised(rows)
+        ignored += members[broken].tolist()
+        if len(rows):
+            groups.append((members[usable], rows))
+    return groups, tuple(sorted(ignored))
+
+
+def _vector(embedding: Embedding) -> NDArray[np.floating[Any]] | None:
+    try:
+        array = np.asarray(embedding)
+        if array.dtype != np.float32:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):  # nested, ragged, or not numbers
+        return None
+    return array if array.ndim == 1 else None
+
+
+def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
+    """Scale rows to length 1; say which have a direction and which are not finite."""
+    if rows.size <= _EXACT_SIZE:
+        rows = rows.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        odd = ~(np.isfinite(lengths) & (lengths > 1e-18))
+        broken = np.zeros(len(rows), dtype=bool)
+        if odd.any():  # too large or too small to square: scale by the largest entry first
+            rows = rows.copy()
+            peaks = np.abs(rows[odd]).max(axis=1, keepdims=True)
+            broken[odd] = ~np.isfinite(peaks[:, 0])
+            peaks[~np.isfinite(peaks) | (peaks == 0)] = 1.0
+            rows[odd] = rows[odd] / peaks
+            lengths[odd] = np.sqrt(np.einsum("ij,ij->i", rows[odd], rows[odd]))
+        usable = np.isfinite(lengths) & (lengths > 0) & ~broken
+        if not usable.all():
+            rows, lengths = rows[usable], lengths[usable]
+        unit = rows / lengths[:, None]
+    return usable, unit if unit.size <= _EXACT_SIZE else unit.astype(np.float32, copy=False), broken
+
+
+def _twins(rows: Row) -> NDArray[np.intp] | None:
+    """Give equal rows the index of the first of them, or `None` where all differ."""
+    marks = np.bitwise_xor.reduce(np.ascontiguousarray(rows).view(np.uint32), axis=1)
+    if len(np.unique(marks)) == len(rows):
+        return None
+    first: dict[bytes, int] = {}
+    return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)])

@@ -9,6 +9,7 @@ ContextError
 ├── PromptError (ConfigurationError)  an unknown prompt key, or an override that loses a variable
 ├── ReportError (ValueError)          a report that disagrees with itself, or that cannot be read
 ├── SourceError                       a source failed; the cause is chained
+│   └── AsyncSourceError (TypeError)  an async source was asked from a sync door
 ├── TokenizerUnavailable              no vocabulary could be loaded
 ├── SummaryError                      a summariser failed or gave nothing usable
 ├── ToolResultNotFound (KeyError)     no stored tool result has this id
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = (
+    "AsyncSourceError",
     "ConfigurationError",
     "ContextError",
     "ContextWindowExceeded",
@@ -110,7 +112,11 @@ class SourceError(ContextError):
         super().__init__(f"source {source!r} {problem}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (SourceError, (self.source, self.problem))
+        return (type(self), (self.source, self.problem))
+
+
+class AsyncSourceError(SourceError, TypeError):
+    """A sync door met a source whose function is async: use the async door."""
 
 
 class TokenizerUnavailable(ContextError):  # noqa: N818 - says what is the case

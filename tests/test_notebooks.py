@@ -1,0 +1,50 @@
+"""The notebooks that are shown are the ones that were written, and they still run.
+
+A kernel talks to its client over the loopback address, so these tests may open sockets.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("notebooks_build", ROOT / "notebooks/build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+build: Any = _builder()
+SOURCES: list[Path] = build.sources()
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_shown_notebook_has_the_cells_of_its_source(source: Path) -> None:
+    """A reader on the web sees the .ipynb; a reviewer saw the .py."""
+    committed = build.nbformat.read(build.shown(source), as_version=4)
+
+    assert [(cell.cell_type, cell.source) for cell in committed.cells] == [
+        (cell.cell_type, cell.source) for cell in build.unexecuted(source).cells
+    ]
+
+
+@pytest.mark.enable_socket
+@pytest.mark.filterwarnings("default")  # what libraries of notebooks warn of is not ours to fix
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_notebook_runs_and_says_what_it_shows(source: Path) -> None:
+    """The table of where the tokens went is the point of the notebook; it must be true today."""
+    committed = build.nbformat.read(build.shown(source), as_version=4)
+
+    assert build.text_of(build.executed(source)) == build.text_of(committed)

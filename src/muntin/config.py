@@ -165,9 +165,6 @@ class ContextConfig:
     a source at its first item that does not fit, as the reference does."""
     shorten: StrictBool = False
     """Whether the best item that does not fit is cut at a sentence border to what is left."""
-    ordering: Literal["selection", "lost-in-the-middle", "document"] = "selection"
-    """Order of the items within a section: as selected; strongest at both ends (Liu et al. 2023,
-    "Lost in the Middle"); or as the source delivered them."""
 
     @classmethod
     def for_window(
@@ -204,7 +201,6 @@ class ContextConfig:
             "similarity": "embedding",
             "fill": False,
             "shorten": False,
-            "ordering": "selection",
         }
         return cls(**{**values, **knobs})
 

@@ -69,8 +69,8 @@ def context_report() -> AssemblyReport:
         "history": ((8, "kept", "placed"), (3, "dropped", "beyond_top_k")),
         "tool": ((1, "kept", "placed"), (1, "dropped", "join_overflow")),
     }
-    grants = {"memory": (1_100, 300, 0), "rag": (2_400, 0, 770), "history": (1_400, 0, 0)}
-    return _context(plan, grants | {"tool": (600, 470, 0)}, question="What is a muntin?")
+    grants = {"memory": (1_300, 332, 0), "rag": (2_500, 0, 438), "history": (1_500, 0, 404)}
+    return _context(plan, grants | {"tool": (600, 510, 0)}, question="What is a muntin?")
 
 
 def later_context_report() -> AssemblyReport:
@@ -81,7 +81,7 @@ def later_context_report() -> AssemblyReport:
         "history": ((9, "kept", "placed"),),
         "tool": (),
     }
-    grants = {"memory": (1_100, 300, 0), "rag": (2_400, 0, 300), "history": (1_400, 0, 0)}
+    grants = {"memory": (1_400, 432, 0), "rag": (2_700, 210, 0), "history": (1_500, 0, 642)}
     return _context(
         plan, grants | {"tool": (0, 0, 0)}, question="And a mullion?", structure=-9, budget=6_400
     )
@@ -101,11 +101,12 @@ def _context(
         Piece.of("system", "You answer from the passages, and say so when they are silent.", 388)
     ]
     for name, outcomes in plan.items():
+        each: list[tuple[DecisionKind, Reason]] = []
+        for times, kind, reason in outcomes:
+            each += [(kind, reason)] * times
         own = [
             decided(name, index, 90 + 37 * ((index * 5) % 9), kind, reason)
-            for index, (kind, reason) in enumerate(
-                (kind, reason) for times, kind, reason in outcomes for _ in range(times)
-            )
+            for index, (kind, reason) in enumerate(each)
         ]
         quota, lent, borrowed = grants[name]
         used = sum(one.kept_tokens for one in own)

@@ -167,7 +167,8 @@ class AssemblyReport(Account):
         """
         from muntin.report.html import to_html
 
-        return to_html(self, path, previous=previous, what_if=what_if)
+        alternatives = [self.what_if(max_tokens=budget) for budget in what_if]
+        return to_html(self, path, previous=previous, alternatives=alternatives)
 
     def _repr_html_(self) -> str:
         """Show the bar and a sortable table in a notebook."""

@@ -11,7 +11,7 @@ pip := $(python) -m pip install --quiet --disable-pip-version-check
 sources := $(wildcard src integrations tests benchmarks notebooks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format types bench docs notebooks update-examples clean
+.PHONY: help install demo test test-all check format bench docs notebooks update-examples clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

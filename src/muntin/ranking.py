@@ -1,0 +1,177 @@
+"""Which candidates of all sources deserve a place, in one order over all of them.
+
+The sources are pooled before selection, so that what memory and retrieval both say is kept once,
+in its better-scored copy, with the other source noted on it. Relevance is put on one scale first:
+scores that already share one, all of them within [0, 1], are compared as they are; otherwise each
+source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
+compared. Sources are taken by name, so the order in which they were given changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muntin.selection import relevance_of, select
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from muntin.candidates import Candidate, Embedding
+    from muntin.config import ContextConfig
+    from muntin.selection import DropReason, Selection
+
+__all__ = ("Offer", "Ranking", "Refusal", "rank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Hold one candidate and where it came from."""
+
+    source: str
+    """Name of its source."""
+    index: int
+    """Its position in what the source returned."""
+    candidate: Candidate
+    """The candidate; one that stands for copies in other sources says so in its metadata."""
+
+    @property
+    def label(self) -> str:
+        """Name it: its id, else source and position."""
+        return self.candidate.id or f"{self.source}:{self.index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Tell why selection refused an offer."""
+
+    reason: DropReason
+    """Why."""
+    nearest: int | None
+    """Number of the kept offer it resembles; `None` where none was compared."""
+    similarity: float | None
+    """How much it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Hold all offers and the order in which they deserve a place."""
+
+    offers: tuple[Offer, ...]
+    """Everything offered; the other fields speak of it by number."""
+    order: tuple[int, ...]
+    """Numbers of the selected offers, the best first."""
+    marginal: Mapping[int, float]
+    """Marginal relevance of each selected offer when it was picked."""
+    refused: Mapping[int, Refusal]
+    """The rest, with reasons."""
+    notes: tuple[str, ...] = ()
+    """What the reader of a report should know."""
+
+
+def rank(
+    gathered: Mapping[str, Sequence[Candidate]],
+    config: ContextConfig,
+    *,
+    query_embedding: Embedding | None = None,
+) -> Ranking:
+    """Select over all sources and put what is selected in one order.
+
+    Args:
+        gathered: Candidates by source, each source's in its own order.
+        config: The knobs of selection.
+        query_embedding: Vector of the question, shape `(d,)`; `None` trusts the scores.
+
+    Raises:
+        ConfigurationError: A score is not finite.
+    """
+    offers = [
+        Offer(source=source, index=index, candidate=candidate)
+        for source in sorted(gathered)
+        for index, candidate in enumerate(gathered[source])
+    ]
+    worth = _worth(gathered, offers, query_embedding)
+    if config.dedup_across_sources:
+        pools = [list(range(len(offers)))]
+    else:
+        pools = [
+            [number for number, offer in enumerate(offers) if offer.source == source]
+            for source in sorted(gathered)
+        ]
+    marginal: dict[int, float] = {}
+    refused: dict[int, Refusal] = {}
+    ignored = 0
+    for pool in pools:
+        chosen = select(
+            [offers[number].candidate for number in pool],
+            lambda_=config.mmr_lambda,
+            dedup_threshold=config.dedup_threshold,
+            similarity=config.similarity,
+            relevance=[worth[number] for number in pool],
+        )
+        ignored += len(chosen.ignored_embeddings)
+        _record(chosen, pool, marginal, refused)
+    order = list(marginal)
+    if len(pools) > 1:
+        order.sort(key=lambda number: -marginal[number])
+    return Ranking(
+        offers=tuple(_with_provenance(offers, refused)),
+        order=tuple(order),
+        marginal=marginal,
+        refused=refused,
+        notes=(_ignored_note(ignored),) if ignored else (),
+    )
+
+
+def _worth(
+    gathered: Mapping[str, Sequence[Candidate]],
+    offers: Sequence[Offer],
+    query_embedding: Embedding | None,
+) -> list[float]:
+    given = [offer.candidate.score for offer in offers]
+    comparable = all(score is not None and 0 <= score <= 1 for score in given)
+    groups = (
+        [[offer.candidate for offer in offers]]
+        if comparable
+        else [list(gathered[source]) for source in sorted(gathered)]
+    )
+    parts = [relevance_of(group, query_embedding=query_embedding) for group in groups]
+    return np.concatenate(parts).tolist() if parts else []
+
+
+def _record(
+    chosen: Selection,
+    pool: Sequence[int],
+    marginal: dict[int, float],
+    refused: dict[int, Refusal],
+) -> None:
+    for position, score in zip(chosen.indices, chosen.scores, strict=True):
+        marginal[pool[position]] = score
+    for dropped in chosen.dropped:
+        refused[pool[dropped.index]] = Refusal(
+            reason=dropped.reason,
+            nearest=None if dropped.nearest is None else pool[dropped.nearest],
+            similarity=dropped.similarity,
+        )
+
+
+def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) -> list[Offer]:
+    """Note on each kept candidate which other sources said the same."""
+    others: dict[int, set[str]] = {}
+    for number, refusal in refused.items():
+        nearest = refusal.nearest
+        if nearest is not None and offers[nearest].source != offers[number].source:
+            others.setdefault(nearest, set()).add(offers[number].source)
+    noted = list(offers)
+    for number, names in others.items():
+        offer = noted[number]
+        metadata = {**offer.candidate.metadata, "also_in": tuple(sorted(names))}
+        noted[number] = replace(offer, candidate=replace(offer.candidate, metadata=metadata))
+    return noted
+
+
+def _ignored_note(count: int) -> str:
+    what = "1 embedding was" if count == 1 else f"{count} embeddings were"
+    return f"{what} not finite or not a vector and counted as none"

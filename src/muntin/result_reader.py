@@ -92,14 +92,15 @@ def read_tool_result(
     text = clean_text(store.get(id))
     start = max(0, start + len(text)) if start < 0 else min(start, len(text))
     start = grapheme_start(text, start)
-    found = _compiled(pattern) if pattern else None
+    room = min(limit, _MOST_CHARACTERS)
+    # Searched once, however often the answer has to be made shorter.
+    hits = _hits(text, _compiled(pattern), start, room) if pattern else None
 
     def answer(room: int) -> str:
-        if found is not None:
-            return _matches(id, text, found, start, room, prompts)
-        return _range(id, text, start, room, prompts)
+        if hits is None:
+            return _range(id, text, start, room, prompts)
+        return _matches(id, text, hits, start, room, prompts)
 
-    room = min(limit, _MOST_CHARACTERS)
     whole = answer(room)
     if max_tokens is None or counter(whole) <= max_tokens:
         return whole
@@ -211,30 +212,42 @@ def _range(result_id: str, text: str, start: int, room: int, prompts: PromptRegi
     return f"{head}\n{text[start:end]}"
 
 
+def _hits(text: str, pattern: regex.Pattern[str], start: int, room: int) -> list[tuple[str, int]]:
+    """Find the lines that match, with their positions, and where to search on after each."""
+    until = time.monotonic() + _SEARCH_SECONDS
+    hits: list[tuple[str, int]] = []
+    at = start
+    while at < len(text) and room > 0:
+        match = _search(pattern, text, at, until)
+        if match is None:
+            break
+        line, after = _line_around(text, match.start())
+        at = min(len(text), max(after, match.end(), match.start() + 1))
+        hits.append((line, at))
+        room -= len(line) + 1
+    else:
+        # Stopped for want of room: one hit more than fits, so that there is somewhere to go on.
+        return hits
+    return [*hits, ("", len(text))]
+
+
 def _matches(
     result_id: str,
     text: str,
-    pattern: regex.Pattern[str],
+    hits: list[tuple[str, int]],
     start: int,
     room: int,
     prompts: PromptRegistry,
 ) -> str:
-    until = time.monotonic() + _SEARCH_SECONDS
     shown: list[str] = []
     at = start
-    while at < len(text):
-        match = _search(pattern, text, at, until)
-        if match is None:
-            at = len(text)
+    for line, after in hits:
+        if len(line) > room and shown:
             break
-        line, after = _line_around(text, match.start())
-        if len(line) > room:
-            if shown:
-                break
-            line = line[: grapheme_start(line, room)]
-        shown.append(line)
-        room -= len(line) + 1
-        at = max(after, match.end(), match.start() + 1)
+        at = after
+        if line:
+            shown.append(line[: grapheme_start(line, room)])
+            room -= len(line) + 1
     head = prompts.render(
         "tool_result.read.matches",
         id=result_id,
@@ -269,7 +282,7 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
         raise ConfigurationError(
             f"the pattern has {len(pattern)} characters, {_LONGEST_PATTERN} are allowed"
         )
-    counts = [max(map(int, filter(None, found))) for found in _REPEAT.findall(pattern)]
+    counts = (max(int(most or 0), int(least or 0)) for least, most in _REPEAT.findall(pattern))
     if math.prod(counts) > _MOST_REPEATS:
         raise ConfigurationError(
             f"the repeats of {pattern!r} multiply to more than {_MOST_REPEATS:,}: use * or +"

@@ -61,10 +61,10 @@ format: $(VENV)/.installed-dev ## Put every file into the house style
 
 # --- figures, documents --------------------------------------------------------------------------
 
-bench: $(VENV)/.installed-dev $(VENV)/.installed-bench ## Measure everything against its peers; writes benchmarks/results.md
+bench: $(VENV)/.installed-bench ## Measure everything against its peers; writes benchmarks/results.md
 	$(python) -m benchmarks $(ARGS)
 
-bench-%: $(VENV)/.installed-dev ## Measure one part, e.g. bench-selection
+bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 	$(python) -m benchmarks $* $(ARGS)
 
 docs: $(VENV)/.installed-docs ## Build the documentation into site/

@@ -265,6 +265,7 @@ def peer(module: str) -> ModuleType | None:
     A part that gets None writes `None` into the cells of that peer and says so in a note; it does
     not fail, because some peers need a newer Python than this library does.
     """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks the network
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:

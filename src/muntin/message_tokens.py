@@ -54,6 +54,8 @@ class Measured:
     """What it says."""
     tokens: int
     """What it costs, framing included."""
+    encodable: bool = True
+    """Whether it can be written as UTF-8: it holds no lone surrogate."""
 
 
 def count_view(view: MessageView, counter: TokenCounter) -> int:
@@ -143,7 +145,8 @@ class MessageCounts:
                 return measured
         view = shape.view(message)
         _warn_unknown(view)
-        measured = Measured(shape, view, count_view(view, self.counter))
+        tokens = count_view(view, self.counter)
+        measured = Measured(shape, view, tokens, encodable=_encodable(parts))
         with self._lock:
             if key not in self._by_key and ratio == self._ratio:
                 self._by_key[key] = measured
@@ -167,6 +170,24 @@ class MessageCounts:
             if len(self._by_id) > len(self._by_key):
                 # Identities follow: the oldest ones belong to what was just forgotten.
                 del self._by_id[next(iter(self._by_id))]
+
+
+def _encodable(value: Any) -> bool:
+    """Look for lone surrogates in plain data."""
+    if isinstance(value, str):
+        if value.isascii():
+            return True
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value)
+        return all(_encodable(key) and _encodable(part) for key, part in pairs.items())
+    if isinstance(value, (list, tuple)):
+        return all(_encodable(part) for part in cast("Sequence[Any]", value))
+    return True
 
 
 def _weight(view: MessageView) -> int:

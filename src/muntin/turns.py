@@ -11,7 +11,6 @@ It reads views only. What to keep is decided elsewhere.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -47,6 +46,10 @@ class Unit:
     """What it is."""
     unanswered: tuple[str, ...] = ()
     """Ids of its calls that have no result."""
+    orphans: tuple[tuple[int, str], ...] = ()
+    """Results in it that answer no earlier call: position and id."""
+    is_bare: bool = False
+    """Whether it has calls and not one result."""
 
     @property
     def first(self) -> int:
@@ -95,13 +98,13 @@ class _Pairs:
     """Which message answers which."""
 
     groups: _Groups
-    open: dict[str, deque[int]]
+    open: dict[str, list[int]]
     orphans: list[tuple[int, str]]
 
 
 def _pair(views: Sequence[MessageView]) -> _Pairs:
     groups = _Groups(len(views))
-    waiting: dict[str, deque[int]] = {}
+    waiting: dict[str, list[int]] = {}
     orphans: list[tuple[int, str]] = []
     for index, view in enumerate(views):
         if index and view.role == "assistant":
@@ -113,15 +116,16 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
             if not callers:
                 orphans.append((index, result.call_id))
                 continue
-            groups.join(callers.popleft(), index)
+            # The newest call of that id: ids are reused, and a copy of a round may lie open.
+            groups.join(callers.pop(), index)
             if result.call_id and not callers:
                 del waiting[result.call_id]
         for call in view.calls:
-            waiting.setdefault(call.id, deque()).append(index)
+            waiting.setdefault(call.id, []).append(index)
     return _Pairs(groups, waiting, orphans)
 
 
-def _newest(waiting: dict[str, deque[int]]) -> deque[int] | None:
+def _newest(waiting: dict[str, list[int]]) -> list[int] | None:
     """Find who a result without an id answers: the call made last, as legacy protocols mean it."""
     while waiting:
         newest = next(reversed(waiting))
@@ -156,8 +160,17 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     for call_id, callers in pairs.open.items():
         for caller in callers:
             missing.setdefault(pairs.groups.find(caller), []).append(call_id)
+    stray: dict[int, list[tuple[int, str]]] = {}
+    for index, call_id in pairs.orphans:
+        stray.setdefault(pairs.groups.find(index), []).append((index, call_id))
     return tuple(
-        Unit(tuple(indices), _kind(views, indices), tuple(missing.get(lead, ())))
+        Unit(
+            tuple(indices),
+            _kind(views, indices),
+            tuple(missing.get(lead, ())),
+            tuple(stray.get(lead, ())),
+            lead in missing and not any(views[index].results for index in indices),
+        )
         for lead, indices in members.items()
     )
 

@@ -31,11 +31,10 @@ class NeutralShape:
 
     def parts(self, message: Message) -> Any:
         """Return what the view is read from; see `MessageShape.parts`."""
-        # Calls are hashable values and compare by content, like everything else in here.
         return (
             message.content,
             message.role,
-            message.tool_calls,
+            tuple((call.id, call.name, call.arguments) for call in message.tool_calls),
             message.tool_call_id,
             message.name,
             message.id,

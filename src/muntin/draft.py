@@ -1,0 +1,196 @@
+"""A conversation while it is being fitted: what stays, what each message costs now, and why.
+
+The draft never touches the messages it was given. A message whose results are cut is replaced by a
+changed copy of its own shape; a message that goes is only marked. Every size is the count of the
+message as it would be sent, so the total of a draft is the count of its output, not an estimate.
+It decides nothing: `escalation` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from muntin.message_tokens import REPLY_TOKENS
+from muntin.turns import in_flight, leading_system, newest_user, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from muntin.message_tokens import Measured, MessageCounts
+    from muntin.messages import Role
+    from muntin.prompts import PromptRegistry
+    from muntin.report import DecisionKind, Event, Reason
+    from muntin.turns import Unit
+
+__all__ = ("Draft", "Plan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one fit was asked for."""
+
+    budget: int
+    """Tokens the request may take."""
+    prompts: PromptRegistry
+    """Texts of notes and marks."""
+    note_role: Role
+    """Role of the note that stands for what is left out."""
+    shorten: Callable[[str, int, str], str]
+    """Cuts a tool result: `(text, max_tokens, tool name) -> text` of at most that many tokens."""
+    question: str | None
+    """What to recall older messages for; `None` recalls none."""
+    asks_model: bool
+    """Whether a summariser may be asked."""
+
+
+class Draft:
+    """Hold the working state of one fit."""
+
+    def __init__(
+        self,
+        messages: Sequence[Any],
+        counts: MessageCounts,
+        *,
+        tool_tokens: int,
+        note_prefix: str,
+    ) -> None:
+        self.messages = messages
+        self.counts = counts
+        self.counter = counts.counter
+        self.measured: list[Measured] = counts.measure_all(messages)
+        self.size = [one.tokens for one in self.measured]
+        self.overhead = tool_tokens + REPLY_TOKENS
+        self.total = sum(self.size) + self.overhead
+        self.note_prefix = note_prefix
+        self.changed: dict[int, Any] = {}
+        self.why: dict[int, tuple[DecisionKind, Reason]] = {}
+        self.note: Any = None
+        self.note_tokens = 0
+        self.note_text = ""
+        self.allowance = 0
+        self.recalled: set[int] = set()
+        self.notes: list[str] = []
+        self.events: list[Event] = []
+        self.was_read = False
+
+    def read(self) -> None:
+        """Find units and what is protected; only needed when something has to go."""
+        self.was_read = True
+        self.views = [one.view for one in self.measured]
+        for index, view in enumerate(self.views):
+            # Notes of an earlier fit come back as ordinary messages; their heading gives them away.
+            if view.role in ("user", "system") and view.text.startswith(self.note_prefix):
+                self.views[index] = replace(view, injected=True)
+        views = self.views
+        self.units = units(views)
+        self.leading = leading_system(views)
+        self.question = newest_user(views)
+        self.tail = in_flight(views, self.units)
+        self.verbatim = {index for index, view in enumerate(views) if view.pinned}
+        self.verbatim.update(range(self.leading))
+        if self.question is not None and not views[self.question].results:
+            self.verbatim.add(self.question)
+        self.held = [unit for unit in self.units if self._must_stay(unit)]
+        self._held_firsts = {unit.first for unit in self.held}
+        self._names: dict[int, dict[str, str]] = {}
+        self._unit_of = {index: unit for unit in self.units for index in unit.indices}
+
+    def _must_stay(self, unit: Unit) -> bool:
+        return (
+            unit is self.tail
+            or self.question in unit.indices
+            or any(index in self.verbatim for index in unit.indices)
+        )
+
+    def drop(self, unit: Unit, kind: DecisionKind, reason: Reason) -> None:
+        """Take a whole unit out."""
+        for index in unit.indices:
+            self.total -= self.size[index]
+            self.size[index] = 0
+            self.changed.pop(index, None)
+            self.why[index] = (kind, reason)
+
+    def write_results(self, index: int, texts: dict[str, str], reason: Reason) -> None:
+        """Let results of one message read differently."""
+        shape = self.measured[index].shape
+        self._replace(index, shape.with_results(self.messages[index], texts))
+        self.why[index] = ("shortened", reason)
+
+    def restore(self, index: int) -> None:
+        """Put a shortened message back as it was."""
+        if index in self.changed:
+            self._replace(index, self.messages[index])
+            del self.changed[index]
+            self.why.pop(index, None)
+
+    def _replace(self, index: int, message: Any) -> None:
+        self.changed[index] = message
+        tokens = self.counts.measure(message).tokens
+        self.total += tokens - self.size[index]
+        self.size[index] = tokens
+
+    def write_note(self, message: Any) -> None:
+        """Put a note after the leading system messages, in place of the one before."""
+        self.total -= self.note_tokens
+        self.note = message
+        self.note_tokens = 0 if message is None else self.counts.measure(message).tokens
+        self.total += self.note_tokens
+
+    def is_out(self, index: int) -> bool:
+        """Whether a message has been taken out."""
+        return index in self.why and self.why[index][0] in ("dropped", "summarised")
+
+    def shortenable(self, indices: Iterable[int]) -> list[int]:
+        """List the messages among `indices` whose results may be cut."""
+        return [
+            index
+            for index in indices
+            if self.views[index].results and index not in self.verbatim and not self.is_out(index)
+        ]
+
+    def tool_name(self, index: int, call_id: str) -> str:
+        """Name the tool a result came from; "" when unknown."""
+        unit = self._unit_of[index]
+        names = self._names.get(unit.first)
+        if names is None:
+            calls = (call for other in unit.indices for call in self.views[other].calls)
+            names = self._names[unit.first] = {call.id: call.name for call in calls}
+        return names.get(call_id) or self.views[index].name or ""
+
+    def is_held(self, unit: Unit) -> bool:
+        """Whether a unit holds something protected or is in flight."""
+        return unit.first in self._held_firsts
+
+    def unit_of(self, index: int) -> Unit:
+        """Find the unit a message belongs to."""
+        return self._unit_of[index]
+
+    def written(self) -> dict[str, int]:
+        """Tokens of what this library wrote in."""
+        return {"digest": self.note_tokens}
+
+    def folded(self) -> list[Unit]:
+        """List the units that are out, oldest first."""
+        return [unit for unit in self.units if self.is_out(unit.first)]
+
+    def current_results(self, indices: Iterable[int]) -> list[str]:
+        """List result texts as they read now."""
+        return [
+            result.text
+            for index in indices
+            for result in self.counts.measure(
+                self.changed.get(index, self.messages[index])
+            ).view.results
+        ]
+
+    def output(self) -> list[Any]:
+        """Write the messages that stay, in their order, with the note in its place."""
+        kept = [
+            self.changed.get(index, message)
+            for index, message in enumerate(self.messages)
+            if not self.is_out(index)
+        ]
+        if self.note is not None:
+            kept.insert(sum(not self.is_out(index) for index in range(self.leading)), self.note)
+        return kept

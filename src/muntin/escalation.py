@@ -1,0 +1,111 @@
+"""Bring a conversation inside its budget, with the least loss first.
+
+The steps, each only when the ones before were not enough: results that say nothing new, old
+results that are too long, old units folded into a note of facts, results of the round in flight.
+What is protected is never touched; when it alone is over the budget, `require_room` says so before
+anything is done. A low-water mark (`_SLACK`) leaves room for the steps that follow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.errors import ContextWindowExceeded
+from muntin.folding import fold, fold_everything, retell, write_note
+from muntin.shortening import LEAST_TEXT, drop_repeats, shorten_held, shorten_old
+
+if TYPE_CHECKING:
+    from muntin.draft import Draft, Plan
+    from muntin.flow import Flow
+    from muntin.turns import Unit
+
+__all__ = ("require_room", "shrink")
+
+_SLACK = 0.08
+"""Share of the room that stays free after a cut."""
+
+
+def require_room(draft: Draft, plan: Plan) -> int:
+    """Count what must stay at least, and refuse a budget below it.
+
+    Raises:
+        ContextWindowExceeded: The protected part alone is over the budget.
+    """
+    parts: dict[str, int] = {}
+    for unit in draft.held:
+        for index in unit.indices:
+            name = _part_name(draft, unit, index)
+            parts[name] = parts.get(name, 0) + _least(draft, index)
+    parts["tools and framing"] = draft.overhead
+    needed = sum(parts.values())
+    if needed > plan.budget:
+        raise ContextWindowExceeded(
+            "the protected messages", needed=needed, available=plan.budget, parts=parts
+        )
+    return needed
+
+
+def _least(draft: Draft, index: int) -> int:
+    """Count the least a held message can be cut to."""
+    tokens = draft.measured[index].tokens
+    if not draft.shortenable((index,)):
+        return tokens
+    texts = {result.call_id: LEAST_TEXT for result in draft.views[index].results}
+    shape = draft.measured[index].shape
+    least = shape.with_results(draft.messages[index], texts)
+    return min(tokens, draft.counts.measure(least).tokens)
+
+
+def _part_name(draft: Draft, unit: Unit, index: int) -> str:
+    if index < draft.leading:
+        return "system"
+    if index == draft.question:
+        return "newest user message"
+    if draft.views[index].pinned:
+        return "pinned"
+    return "tool round in flight" if unit is draft.tail else "bound to protected messages"
+
+
+def shrink(draft: Draft, plan: Plan) -> Flow[None]:
+    """Shrink a draft until it is inside the budget.
+
+    Raises:
+        ContextWindowExceeded: The protected part alone is over the budget.
+    """
+    floor = require_room(draft, plan)
+    fixed = draft.overhead + sum(draft.size[: draft.leading])
+    room = max(plan.budget - fixed, 0)
+    target = max(plan.budget - int(_SLACK * room), floor)
+    for unit in draft.units:
+        if unit.kind == "orphan" and not draft.is_held(unit):
+            draft.drop(unit, "dropped", "orphaned")
+    if draft.total > target:
+        drop_repeats(draft, plan)
+    if draft.total > target:
+        shorten_old(draft, plan, target, room)
+    if draft.total > target:
+        yield from fold(draft, plan, target, room)
+    if draft.total > plan.budget:
+        _shorten_last(draft, plan, target)
+
+
+def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
+    """Cut what is in flight; then give up, one by one, what is not protected."""
+    # Facts of what is cut here go into the note, as far as the note has room left.
+    spare = 0
+    if draft.note is not None:
+        spare = min(max(draft.allowance - draft.note_tokens, 0), draft.total - plan.budget)
+    cut = shorten_held(draft, plan, target - spare)
+    retell(draft, plan, cut, target - draft.total)
+    if draft.total > plan.budget:
+        fold_everything(draft, plan)
+    if draft.total > plan.budget and draft.note_text:
+        write_note(draft, plan, "")
+    if draft.total > plan.budget:
+        for unit in draft.units:
+            if not draft.is_held(unit) and not draft.is_out(unit.first):
+                draft.drop(unit, "dropped", "interrupted")
+    if draft.total > plan.budget:
+        draft.write_note(None)
+    if draft.total > plan.budget or draft.note is None:
+        shorten_held(draft, plan, plan.budget)

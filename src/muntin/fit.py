@@ -1,0 +1,317 @@
+"""Fit a conversation into a budget: the one door through which every adapter goes.
+
+A conversation that fits comes back as the same object. One that does not is shrunk with the least
+loss first (`escalation`), and the report says of every message what became of it and why. The
+result is counted as it would be sent, framing and tool schemas included, by the counter that the
+report names.
+
+One exception to "kept messages are byte-identical": a message that holds lone surrogates has no
+bytes at all (no request with it can be written as UTF-8), so it is repaired wherever it stands,
+also when everything fits.
+
+It never asks a model unless a summariser is given, and it does not persist anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from muntin.cleaning import clean_messages
+from muntin.config import WindowBudgetConfig
+from muntin.draft import Draft, Plan
+from muntin.errors import ConfigurationError
+from muntin.escalation import shrink
+from muntin.flow import Flow, arun, run
+from muntin.mending import repair as mend
+from muntin.message_tokens import counts_for
+from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.tokens import TokenCounter, count_tokens
+from muntin.tool_schemas import count_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from muntin.message_tokens import MessageCounts
+    from muntin.messages import Role
+    from muntin.report import AssemblyReport
+    from muntin.result_store import ToolResultStore
+
+__all__ = ("FittedMessages", "Job", "afit_messages", "fit_messages")
+
+MessagesT = TypeVar("MessagesT", bound="Sequence[Any]")
+
+
+class FittedMessages(Generic[MessagesT]):
+    """Messages that fit, with the account of how they came to."""
+
+    messages: MessagesT
+    """The messages to send: the same shapes, in the same kind of sequence; the very object that
+    was given when nothing had to change."""
+    changed: bool
+    """Whether anything had to change."""
+    turn_open: bool
+    """Whether the model is to speak next: somebody asked, or a tool round came back."""
+
+    def __init__(
+        self,
+        messages: MessagesT,
+        *,
+        changed: bool,
+        turn_open: bool,
+        account: Callable[[], AssemblyReport],
+    ) -> None:
+        self.messages = messages
+        self.changed = changed
+        self.turn_open = turn_open
+        self._account = account
+        self._report: AssemblyReport | None = None
+
+    @property
+    def report(self) -> AssemblyReport:
+        """What became of every message; written when it is first read."""
+        if self._report is None:
+            self._report = self._account()
+        return self._report
+
+    def __repr__(self) -> str:
+        return f"FittedMessages({len(self.messages)} messages, changed={self.changed})"
+
+
+def fit_messages(
+    messages: MessagesT,
+    *,
+    budget: int | None = None,
+    window: int | None = None,
+    tools: Sequence[Any] = (),
+    question: str | None = None,
+    state: Any = None,
+    summarizer: Any = None,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    prompts: PromptRegistry | None = None,
+    note_role: Role = "user",
+    repair: bool = False,
+    counts: MessageCounts | None = None,
+) -> FittedMessages[MessagesT]:
+    """Fit a conversation into a budget, keeping what matters most.
+
+    Leading system messages, the newest user message and pinned messages stay as they are, and so
+    do the calls of the tool round in flight. Results keep their calls, parallel calls stay
+    together. Old units leave a note of facts behind.
+
+    Args:
+        messages: Messages of any shape. Never changed.
+        budget: Tokens the request may take, framing and tool schemas included. `None` takes the
+            window less the output reserve.
+        window: Tokens of the model's context window; `None` when unknown.
+        tools: Tool schemas that are sent along; they are counted, not changed.
+        question: Brings older messages that speak of it back word for word. `None` keeps the
+            newest ones.
+        state: Something with `to_context(max_tokens=...)`, such as an `AgentState`; put back once
+            when messages had to go. `None` puts nothing back.
+        summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts. `None`
+            never asks a model.
+        counter: Any callable from text to tokens.
+        store: Keeps the originals of results that are cut. `None` keeps none.
+        prompts: Texts of notes and marks; `None` means the built-in English ones.
+        note_role: Role of the note. `user` is accepted by every provider in every place.
+        repair: Whether to mend broken pairs of calls and results first.
+        counts: Remembers what messages cost; `None` shares one per counter.
+
+    Returns:
+        The messages and the report.
+
+    Raises:
+        ConfigurationError: Neither budget nor window is given, or one is not a positive number; or
+            no shape reads one of the messages.
+        ContextWindowExceeded: What must be kept is over the budget; it says by how much.
+
+    ```python
+    from muntin import fit_messages
+
+    history = [{"role": "system", "content": "Be brief."}]
+    for n in range(40):
+        history.append({"role": "user", "content": f"Where is order A-{1000 + n}?"})
+        history.append({"role": "assistant", "content": f"Order A-{1000 + n} left the warehouse."})
+    history.append({"role": "user", "content": "And the first one?"})
+    fitted = fit_messages(history, budget=300)
+    print(len(history), len(fitted.messages), fitted.report.used <= 300)
+    print(fitted.messages[0]["content"], fitted.messages[-1]["content"])
+    #> Be brief. And the first one?
+    ```
+    """
+    job = Job(
+        messages, budget=budget, window=window, tools=tools, question=question, state=state,
+        asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
+        note_role=note_role, repair=repair, counts=counts,
+    )  # fmt: skip
+    flow = job.flow()
+    if summarizer is None:
+        return _without_model(flow)
+    return run(flow, summarizer)
+
+
+async def afit_messages(
+    messages: MessagesT,
+    *,
+    budget: int | None = None,
+    window: int | None = None,
+    tools: Sequence[Any] = (),
+    question: str | None = None,
+    state: Any = None,
+    summarizer: Any = None,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    prompts: PromptRegistry | None = None,
+    note_role: Role = "user",
+    repair: bool = False,
+    counts: MessageCounts | None = None,
+) -> FittedMessages[MessagesT]:
+    """Fit a conversation as `fit_messages` does, waiting for an async summariser.
+
+    Raises:
+        ConfigurationError: As in `fit_messages`.
+        ContextWindowExceeded: As in `fit_messages`.
+    """
+    job = Job(
+        messages, budget=budget, window=window, tools=tools, question=question, state=state,
+        asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
+        note_role=note_role, repair=repair, counts=counts,
+    )  # fmt: skip
+    flow = job.flow()
+    if summarizer is None:
+        return _without_model(flow)
+    return await arun(flow, summarizer)
+
+
+def _without_model(flow: Flow[FittedMessages[MessagesT]]) -> FittedMessages[MessagesT]:
+    """Run a policy that asks nobody."""
+    try:
+        next(flow)
+    except StopIteration as end:
+        return cast("FittedMessages[MessagesT]", end.value)
+    raise AssertionError("a fit without a summariser asked for a summary")
+
+
+class Job(Generic[MessagesT]):
+    """One request to fit a conversation, checked."""
+
+    def __init__(
+        self,
+        messages: MessagesT,
+        *,
+        budget: int | None,
+        window: int | None,
+        tools: Sequence[Any],
+        question: str | None,
+        state: Any,
+        asks_model: bool,
+        counter: TokenCounter,
+        store: ToolResultStore | None,
+        prompts: PromptRegistry | None,
+        note_role: Role,
+        repair: bool,
+        counts: MessageCounts | None,
+    ) -> None:
+        self.messages = messages
+        self.budget, self.reserve = _budget(budget, window)
+        self.window = window
+        self.tools = tools
+        self.state = state
+        self.store = store
+        self.repair = repair
+        self.counts = counts or counts_for(counter)
+        self.tool_tokens = count_tools(tools, counter=self.counts.counter) if tools else 0
+        self.plan = Plan(
+            budget=self.budget,
+            prompts=prompts or DEFAULT_PROMPTS,
+            note_role=note_role,
+            shorten=_shortener(self.counts.counter, store, prompts or DEFAULT_PROMPTS),
+            question=question,
+            asks_model=asks_model,
+        )
+
+    def flow(self) -> Flow[FittedMessages[MessagesT]]:
+        """Run the policy: mend, count, and shrink only when it does not fit."""
+        given: Sequence[Any] = self.messages
+        messages = given
+        if self.repair:
+            mended = mend(given, prompts=self.plan.prompts)
+            messages = mended if mended.changed else given
+        messages = clean_messages(messages, self.counts)
+        draft = Draft(
+            messages,
+            self.counts,
+            tool_tokens=self.tool_tokens,
+            note_prefix=_prefix(self.plan.prompts),
+        )
+        if draft.total > self.budget:
+            draft.read()
+            yield from shrink(draft, self.plan)
+            messages = draft.output()
+        out = messages if messages is given else _like(given, messages)
+        return FittedMessages(
+            cast("MessagesT", out),
+            changed=out is not given,
+            turn_open=_turn_open(draft),
+            account=lambda: self._report(draft, out),
+        )
+
+    def replay(self, budget: int) -> AssemblyReport:
+        """Fit the same messages into another budget, without asking a model."""
+        fitted = fit_messages(
+            self.messages, budget=budget, tools=self.tools, question=self.plan.question,
+            state=self.state, counts=self.counts, prompts=self.plan.prompts,
+            note_role=self.plan.note_role, repair=self.repair, store=self.store,
+        )  # fmt: skip
+        return fitted.report
+
+    def _report(self, draft: Draft, out: Sequence[Any]) -> AssemblyReport:
+        from muntin.fit_report import report_of
+
+        return report_of(draft, self, out)
+
+
+def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
+    """Return the budget and the reserve outside it."""
+    for name, value in (("budget", budget), ("window", window)):
+        if value is not None and (isinstance(value, bool) or value < 1):
+            raise ConfigurationError(f"{name} is a number of tokens above 0, not {value!r}")
+    if budget is not None:
+        if window is not None and budget > window:
+            raise ConfigurationError(f"budget {budget} is over the window of {window} tokens")
+        return budget, 0
+    if window is None:
+        raise ConfigurationError("give a budget, or the window to take it from")
+    reserve = WindowBudgetConfig().output_reserve(window=window, model_max_output=None)
+    return window - reserve, reserve
+
+
+def _prefix(prompts: PromptRegistry) -> str:
+    """Find the words every note begins with, by which a later fit knows it."""
+    return prompts.get("conversation.digest").partition("{")[0]
+
+
+def _shortener(
+    counter: TokenCounter, store: ToolResultStore | None, prompts: PromptRegistry
+) -> Callable[[str, int, str], str]:
+    """Make the function that cuts one tool result and keeps its original."""
+    from muntin.tool_results import truncate_tool_result
+
+    def shorten(text: str, max_tokens: int, name: str) -> str:
+        return truncate_tool_result(
+            text, max_tokens, counter=counter, store=store, name=name, prompts=prompts
+        )
+
+    return shorten
+
+
+def _like(given: Sequence[Any], messages: Sequence[Any]) -> Sequence[Any]:
+    return tuple(messages) if isinstance(given, tuple) else list(messages)
+
+
+def _turn_open(draft: Draft) -> bool:
+    if not draft.measured:
+        return False
+    last = draft.measured[-1].view
+    return last.role in ("user", "tool") or bool(last.results)

@@ -1,0 +1,271 @@
+"""Fold old units of a conversation into one note: which go, and what they leave behind.
+
+Old units go oldest first and whole. They leave `label: value` facts, newest last, and a recap
+beside them when a summariser may be asked. When the question is known, older units that speak of
+it stay word for word instead of newer ones that do not.
+
+Cuts move in steps, so that while a conversation grows most calls cut where the call before did and
+write the same note: the prompt prefix stays what the provider has cached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.digest import DigestEntry, digest
+from muntin.flow import Flow, SummaryRequest
+from muntin.message_tokens import FRAMING_TOKENS
+from muntin.recall import plan as plan_recall
+from muntin.shortening import cut_results
+from muntin.truncation import truncate_to_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from muntin.draft import Draft, Plan
+    from muntin.turns import Unit
+
+__all__ = ("fold", "fold_everything", "retell", "write_note")
+
+_STEP = 0.06
+"""Share of the room by which a cut moves."""
+_DIGEST = 0.40
+"""Share of the room the digest may take."""
+_DIGEST_BESIDE_RECALL = 0.08
+"""The same when older messages are recalled word for word."""
+_CAP_IN_TAIL = 0.20
+"""Share of the room one old result may take when units are folded as well."""
+_TASK = 0.10
+"""Share of the room the first request may take to stay word for word."""
+_DIGESTED_CHARACTERS = 200
+"""Characters of old text looked at for each token the digest may take."""
+
+
+def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
+    """Take old units out and leave a note, so that the draft comes to `target` if it can."""
+    for index in [i for i in draft.changed if draft.why[i][1] == "oversized"]:
+        draft.restore(index)
+    foldable = _foldable(draft, keep_task_within=int(_TASK * room))
+    if not foldable:
+        return
+    cap = int(_CAP_IN_TAIL * room)
+    draft.allowance = int((_DIGEST_BESIDE_RECALL if plan.question else _DIGEST) * room)
+    folded, text = _choose(draft, plan, foldable, target, cap, max(1, int(_STEP * room)))
+    gone = {unit.first for unit in folded}
+    for unit in folded:
+        draft.drop(unit, "summarised", "digested")
+    kept = [unit for unit in foldable if unit.first not in gone]
+    for unit in kept:
+        for index in draft.shortenable(unit.indices):
+            if draft.size[index] > cap + FRAMING_TOKENS and index not in draft.changed:
+                cut_results(draft, plan, index, cap)
+    if plan.asks_model:
+        text = yield from _recap(draft, plan, text)
+    write_note(draft, plan, text)
+    # What was expected was an estimate; what is left over goes the same way, oldest first.
+    for unit in kept:
+        if draft.total <= target:
+            break
+        draft.drop(unit, "summarised", "digested")
+
+
+def _choose(
+    draft: Draft, plan: Plan, foldable: Sequence[Unit], target: int, cap: int, step: int
+) -> tuple[list[Unit], str]:
+    """Choose the units that go, and write what they leave behind."""
+    sizes = [_expected(draft, unit, cap) for unit in foldable]
+    now = sum(draft.size[index] for unit in foldable for index in unit.indices)
+    excess = draft.total - now + sum(sizes) - target
+
+    def chosen(note: int) -> list[Unit]:
+        if plan.question:
+            return _not_recalled(draft, plan, foldable, sizes, sum(sizes) - excess - note)
+        return _oldest(foldable, sizes, excess + note, step)
+
+    folded = chosen(draft.allowance)
+    text = _facts(draft, plan, folded, draft.allowance)
+    spent = draft.counter(text) + 4 * FRAMING_TOKENS
+    if spent < draft.allowance - step:
+        # The old part holds fewer facts than there is room for: keep more of it word for word.
+        folded = chosen(spent)
+        text = _facts(draft, plan, folded, draft.allowance)
+    return folded, text
+
+
+def _foldable(draft: Draft, *, keep_task_within: int) -> list[Unit]:
+    """List the units that may go, oldest first: not held, no open calls, not the first request."""
+    task = next((i for i, view in enumerate(draft.views) if view.is_user_turn), None)
+    keeps_task = task is not None and draft.size[task] <= keep_task_within
+    return [
+        unit
+        for unit in draft.units
+        if not draft.is_held(unit)
+        and not unit.unanswered
+        and not draft.is_out(unit.first)
+        and not (keeps_task and task in unit.indices)
+    ]
+
+
+def _expected(draft: Draft, unit: Unit, cap: int) -> int:
+    """Estimate what a unit takes once its results are cut to `cap`."""
+    return sum(
+        min(draft.size[index], cap + FRAMING_TOKENS)
+        if draft.views[index].results
+        else draft.size[index]
+        for index in unit.indices
+    )
+
+
+def _oldest(foldable: Sequence[Unit], sizes: Sequence[int], excess: int, step: int) -> list[Unit]:
+    """Take as many of the oldest units as frees `excess`, rounded up to whole steps."""
+    wanted = -(-excess // step) * step
+    folded: list[Unit] = []
+    for unit, size in zip(foldable, sizes, strict=True):
+        if wanted <= 0:
+            break
+        wanted -= size
+        folded.append(unit)
+    return folded
+
+
+def _not_recalled(
+    draft: Draft, plan: Plan, foldable: Sequence[Unit], sizes: Sequence[int], room: int
+) -> list[Unit]:
+    """Take what is neither recent nor asked for."""
+    texts = ["\n".join(_line(entry) for entry in _entries_of(draft, unit)) for unit in foldable]
+    kept = plan_recall(
+        texts, plan.question, max_tokens=max(room, 0), counter=draft.counter, costs=sizes
+    )
+    recalled = set(kept.recalled)
+    draft.recalled.update(i for at in recalled for i in foldable[at].indices)
+    stays = set(kept.kept)
+    return [unit for at, unit in enumerate(foldable) if at not in stays]
+
+
+def _facts(
+    draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int, known: str = ""
+) -> str:
+    """Write the facts of some units within `allowance` tokens, heading included."""
+    heading = plan.prompts.render("conversation.digest", count=_messages(folded))
+    left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
+    if left <= 0 or not folded:
+        return ""
+    entries = _entries(draft, [i for unit in folded for i in unit.indices], left)
+    return digest(entries, max_tokens=left, counter=draft.counter, known=known)
+
+
+def _messages(folded: Sequence[Unit]) -> int:
+    return sum(len(unit.indices) for unit in folded)
+
+
+def _entries(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:
+    """Read messages for a digest, newest first until enough is seen; oldest first out."""
+    characters = tokens * _DIGESTED_CHARACTERS
+    entries: list[DigestEntry] = []
+    for index in sorted(indices, reverse=True):
+        if characters <= 0:
+            break
+        found = list(_read(draft, index, characters))
+        characters -= sum(len(entry.text) + len(entry.arguments) for entry in found)
+        entries += reversed(found)
+    entries.reverse()
+    return entries
+
+
+def _entries_of(draft: Draft, unit: Unit) -> list[DigestEntry]:
+    return [entry for index in unit.indices for entry in _read(draft, index, 20_000)]
+
+
+def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
+    view = draft.views[index]
+    # A note of an earlier fit: its heading is not a fact.
+    text = view.text.partition("\n")[2] if view.injected else view.text
+    stubs = [] if view.results else [thing.stub for thing in view.media]
+    if text or stubs:
+        yield DigestEntry(text=_window("\n".join([text, *stubs]), characters), role=view.role)
+    for call in view.calls:
+        yield DigestEntry(tool=call.name, arguments=_window(call.arguments, characters))
+    for result in view.results:
+        yield DigestEntry(
+            text=_window(result.text, characters),
+            role="tool",
+            tool=view.name or "",
+            is_error=result.is_error,
+        )
+
+
+def _window(text: str, characters: int) -> str:
+    """Look at both ends of a text that is too long to be looked at whole."""
+    if len(text) <= characters:
+        return text
+    half = max(characters // 2, 1)
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
+    """Ask the summariser for a recap beside the facts; without a usable one, the facts stand."""
+    share = draft.allowance // 2
+    gone = draft.folded()
+    if share < 4 * FRAMING_TOKENS or not gone:
+        return facts
+    entries = _entries(draft, [i for unit in gone for i in unit.indices], share)
+    instruction = plan.prompts.render("conversation.summary", max_tokens=share)
+    text = "\n".join(_line(entry) for entry in entries)
+    try:
+        reply = yield SummaryRequest(text=text, instruction=instruction, max_tokens=share)
+    except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
+        draft.notes.append(f"the summariser failed ({type(error).__name__}: {error}): facts only")
+        return facts
+    if not reply.strip():
+        draft.notes.append("the summariser returned nothing: facts only")
+        return facts
+    recap = plan.prompts.render("conversation.recap", recap=_indented(reply.strip()))
+    cut = truncate_to_tokens(recap, share, draft.counter)
+    if cut != recap:
+        draft.notes.append("the recap was longer than its room and was cut")
+    return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)}"
+
+
+def _line(entry: DigestEntry) -> str:
+    return f"{entry.tool or entry.role}: {_indented(entry.arguments or entry.text)}"
+
+
+def _indented(text: str) -> str:
+    """Indent continuation lines, so that no text starts a line where a speaker would."""
+    return text.replace("\n", "\n  ")
+
+
+def write_note(draft: Draft, plan: Plan, text: str) -> None:
+    """Write the note that stands for what is left out."""
+    draft.note_text = text
+    key = "conversation.digest" if text else "conversation.omitted"
+    heading = plan.prompts.render(key, count=_messages(draft.folded()))
+    shape = draft.measured[0].shape
+    draft.write_note(shape.note(f"{heading}\n{text}" if text else heading, plan.note_role))
+
+
+def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
+    """Write the note anew with the facts of results that were cut as well, newest of all."""
+    if draft.note is None or not cut:
+        return
+    heading = plan.prompts.render("conversation.digest", count=_messages(draft.folded()))
+    left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
+    if left <= 0:
+        return
+    indices = [i for unit in draft.folded() for i in unit.indices]
+    entries = [*_entries(draft, indices, left), *_entries(draft, cut, left)]
+    known = "\n".join(draft.current_results(cut))
+    text = digest(entries, max_tokens=left, counter=draft.counter, known=known)
+    if text:
+        write_note(draft, plan, text)
+
+
+def fold_everything(draft: Draft, plan: Plan) -> None:
+    """Take out all that is not held: the first request too, and calls nobody answered."""
+    for unit in _foldable(draft, keep_task_within=-1):
+        draft.drop(
+            unit,
+            "summarised" if draft.note_text else "dropped",
+            "digested" if draft.note_text else "over_budget",
+        )
+    write_note(draft, plan, draft.note_text)

@@ -1,0 +1,139 @@
+"""Cut tool results: old ones to a cap, those of the round in flight to what is left, fairly.
+
+The calls stay as they are. Several results share a cap so that small ones stay whole and the large
+ones are cut to the same size: a batch is never inside its cap one by one and over it together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.message_tokens import FRAMING_TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from muntin.draft import Draft, Plan
+
+__all__ = ("cut_results", "drop_repeats", "fair_limit", "shorten_held", "shorten_old")
+
+LEAST_TEXT = "…"
+"""What is left of a result for which there is no room at all."""
+_CAPS = (0.25, 0.12)
+"""Shares of the room one old result may take, tried in this order before units are folded."""
+_LEAST_REPEATED = 160
+"""Characters below which a repeated result is not worth a mark."""
+
+
+def fair_limit(sizes: Sequence[int], total: int) -> int:
+    """Find the largest size nobody may pass so that all together stay within `total`.
+
+    ```python
+    from muntin.shortening import fair_limit
+
+    print(fair_limit([10, 500, 500], 210))
+    #> 100
+    ```
+    """
+    left = max(total, 0)
+    for done, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - done)
+        if size > share:
+            return share
+        left -= size
+    return max(sizes, default=0)
+
+
+def cut_results(draft: Draft, plan: Plan, index: int, cap: int) -> None:
+    """Cut the results of one old message to `cap` tokens together."""
+    view = draft.views[index]
+    sizes = [draft.counter(result.text) for result in view.results]
+    limit = fair_limit(sizes, cap)
+    texts = {
+        result.call_id: plan.shorten(result.text, limit, draft.tool_name(index, result.call_id))
+        for result, size in zip(view.results, sizes, strict=True)
+        if size > limit
+    }
+    if texts:
+        draft.write_results(index, texts, "oversized")
+
+
+def _old_results(draft: Draft) -> Iterator[int]:
+    """Yield the messages with results that are neither protected nor in flight."""
+    for unit in draft.units:
+        if unit.kind == "tools" and not draft.is_held(unit):
+            yield from draft.shortenable(unit.indices)
+
+
+def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
+    """Cut old results, to the gentlest cap that is enough; nothing when none is."""
+    old = [index for index in _old_results(draft) if index not in draft.changed]
+    for share in _CAPS:
+        cap = int(share * room)
+        over = [index for index in old if draft.size[index] > cap + FRAMING_TOKENS]
+        freed = sum(draft.size[index] - cap - FRAMING_TOKENS for index in over)
+        if draft.total - freed <= target:
+            for index in over:
+                cut_results(draft, plan, index, cap)
+            return
+
+
+def drop_repeats(draft: Draft, plan: Plan) -> None:
+    """Replace results that a later identical call superseded, or that a later result repeats."""
+    superseded = plan.prompts.get("conversation.superseded")
+    duplicate = plan.prompts.get("conversation.duplicate")
+    may_change = set(_old_results(draft))
+    calls: set[tuple[str, str]] = set()
+    texts: set[str] = set()
+    for unit in reversed(draft.units):
+        if unit.kind != "tools":
+            continue
+        made = {call.id: call for index in unit.indices for call in draft.views[index].calls}
+        for index in reversed(unit.indices):
+            marks: dict[str, str] = {}
+            for result in draft.views[index].results:
+                if len(result.text) < _LEAST_REPEATED:
+                    continue
+                call = made.get(result.call_id)
+                if call and (call.name, call.arguments) in calls:
+                    marks[result.call_id] = superseded
+                elif result.text in texts:
+                    marks[result.call_id] = duplicate
+                texts.add(result.text)
+            if marks and index in may_change:
+                repeats = all(mark == duplicate for mark in marks.values())
+                draft.write_results(index, marks, "exact_duplicate" if repeats else "superseded")
+        calls.update((call.name, call.arguments) for call in made.values())
+
+
+def shorten_held(draft: Draft, plan: Plan, budget: int) -> list[int]:
+    """Cut results of held units so that the draft is inside `budget`, and say which were cut."""
+    indices = draft.shortenable(index for unit in draft.held for index in unit.indices)
+    sizes = {
+        index: [draft.counter(result.text) for result in draft.views[index].results]
+        for index in indices
+    }
+    every = [size for group in sizes.values() for size in group]
+    bare = sum(draft.measured[index].tokens - sum(sizes[index]) for index in indices)
+    rest = draft.total - sum(draft.size[index] for index in indices)
+    limit = fair_limit(every, budget - rest - bare)
+    cut: list[int] = []
+    for index in indices:
+        if max(sizes[index], default=0) <= limit:
+            draft.restore(index)
+            continue
+        texts = {
+            result.call_id: _cut(draft, plan, index, result.call_id, result.text, limit)
+            for result, size in zip(draft.views[index].results, sizes[index], strict=True)
+            if size > limit
+        }
+        draft.write_results(index, texts, "oversized")
+        cut.append(index)
+    return cut
+
+
+def _cut(draft: Draft, plan: Plan, index: int, call_id: str, text: str, limit: int) -> str:
+    least = min(LEAST_TEXT, text, key=len)
+    if limit <= draft.counter(least):
+        return least
+    return plan.shorten(text, limit, draft.tool_name(index, call_id)) or least

@@ -65,7 +65,8 @@ class Summarizer:
         """Answer a request, blocking until it is done.
 
         Raises:
-            SummaryError: No answer came in time, or it holds no text.
+            SummaryError: No answer came in time (then its cause is a `TimeoutError`), or the
+                answer holds no text.
         """
         if self._timeout is None:
             return text_of(_settled(self._ask(request)))
@@ -73,14 +74,14 @@ class Summarizer:
 
         work = _in_thread(lambda: _settled(self._ask(request)))
         if not wait([work], self._timeout).done:
-            raise self._too_late()
+            raise self._too_late() from TimeoutError()
         return text_of(work.result())
 
     async def aanswer(self, request: SummaryRequest) -> str:
         """Answer a request without blocking the loop.
 
         Raises:
-            SummaryError: No answer came in time, or it holds no text.
+            SummaryError: As in `answer`.
         """
         import asyncio
 
@@ -93,10 +94,10 @@ class Summarizer:
                     reply = await asyncio.wrap_future(_in_thread(lambda: self._ask(request)))
                 if inspect.isawaitable(reply):
                     reply = await reply
-        except TimeoutError:
+        except TimeoutError as late:
             if not scope.expired():  # the summariser's own, which is no less an error
                 raise
-            raise self._too_late() from None
+            raise self._too_late() from late
         return text_of(reply)
 
     def _too_late(self) -> SummaryError:

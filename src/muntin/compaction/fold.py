@@ -1,0 +1,92 @@
+"""Which messages a pass folds into the recap, and which must stay as they are.
+
+What stays: the newest messages, the newest message of the user wherever it is, what is pinned,
+calls that nobody has answered, and notes the library put in; and of each tool round that is touched
+by one of these, all of it. The rest is folded. A pure function of what a trail knows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from muntin.turns import newest_user, units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muntin.compaction.recap import Recap
+    from muntin.compaction.trail import Trail
+
+__all__ = ("Fold", "choose_fold", "covered_end", "verbatim_places")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """Name what one pass puts into the recap. Positions are those of the trail."""
+
+    places: tuple[int, ...]
+    """Messages to fold, ascending. Empty: there is nothing to fold."""
+    tokens: int
+    """What they take now."""
+    covered: int
+    """Spoken messages the recap will cover, the held ones included."""
+    held: tuple[int, ...]
+    """Which of the covered ones stay verbatim."""
+
+
+def covered_end(trail: Trail, recap: Recap | None) -> int:
+    """Return the position after the last message a recap covers."""
+    return trail.spoken[recap.covered - 1] + 1 if recap else 0
+
+
+def verbatim_places(trail: Trail, recap: Recap | None) -> list[int]:
+    """List the positions that are not folded into the recap, ascending."""
+    end = covered_end(trail, recap)
+    held = [trail.spoken[ordinal] for ordinal in recap.held] if recap else []
+    held += trail.notes[: bisect_left(trail.notes, end)]
+    return [*sorted(held), *range(end, len(trail.entries))]
+
+
+def choose_fold(
+    trail: Trail, recap: Recap | None, *, keep_recent: int, pinned: Sequence[int]
+) -> Fold:
+    """Choose what a pass folds.
+
+    Args:
+        trail: The conversation.
+        recap: What covers its beginning. None: nothing does.
+        keep_recent: Newest messages that stay; recaps and notes are not counted among them.
+        pinned: Positions that stay besides those whose message says so itself.
+    """
+    live = verbatim_places(trail, recap)
+    views = [trail.entries[place].view for place in live]
+    kinds = [trail.entries[place].kind for place in live]
+    said = [at for at, kind in enumerate(kinds) if kind == "said"]
+    keep = set(said[-keep_recent:])
+    asked = newest_user([views[at] for at in said])
+    if asked is not None:
+        keep.add(said[asked])
+    wanted = set(pinned)
+    keep.update(
+        at
+        for at, place in enumerate(live)
+        if kinds[at] == "note" or views[at].pinned or place in wanted
+    )
+    for unit in units(views):
+        if unit.unanswered or not keep.isdisjoint(unit.indices):
+            keep.update(unit.indices)
+    fold = [at for at in range(len(live)) if at not in keep]
+    recaps = sum(kinds[at] == "recap" for at in fold)
+    if len(fold) == recaps and recaps < 2:  # a recap alone is not summarised again
+        return Fold(places=(), tokens=0, covered=0, held=())
+    places = tuple(live[at] for at in fold)
+    covered = bisect_left(trail.spoken, places[-1] + 1)
+    held = tuple(
+        bisect_left(trail.spoken, live[at])
+        for at in sorted(keep)
+        if live[at] <= places[-1] and kinds[at] != "note"
+    )
+    tokens = sum(trail.entries[place].tokens for place in places)
+    return Fold(places=places, tokens=tokens, covered=covered, held=held)

@@ -1,0 +1,123 @@
+"""What a compactor remembers: recaps by the messages they cover, and trails by conversation.
+
+A recap is the truth: it is found again for a longer history, a branch, or in another process.
+Trails only make the next call cheap. Both are bounded: recaps that a newer one continues go first,
+then what was used least recently. It asks no summariser and makes no decision.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from muntin.compaction.trail import Trail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from muntin.compaction.recap import Recap
+    from muntin.compaction.trail import Kind
+    from muntin.message_tokens import MessageCounts
+    from muntin.shapes import MessageView
+
+__all__ = ("Memory",)
+
+_REMEMBERED_MESSAGES = 200_000
+"""Messages all trails together may hold on to."""
+_TAKEN_BACK = 8
+"""A history this much shorter than its trail is the same conversation, taken back a little."""
+_START = 2
+"""Messages by which trails are filed; conversations that open alike are told apart by the rest."""
+
+
+class Memory:
+    """Remember recaps and trails. Not safe between threads by itself: the compactor locks."""
+
+    def __init__(
+        self,
+        counts: MessageCounts,
+        kind_of: Callable[[Any, MessageView], Kind],
+        *,
+        max_recaps: int,
+    ) -> None:
+        self._counts = counts
+        self._kind_of = kind_of
+        self._max_recaps = max_recaps
+        self._recaps: OrderedDict[bytes, Recap] = OrderedDict()
+        self._trails: OrderedDict[int, Trail] = OrderedDict()
+        self._files: dict[bytes, list[Trail]] = {}
+        self._messages = 0
+
+    @property
+    def recaps(self) -> tuple[Recap, ...]:
+        """Every recap, the one to be forgotten first in front."""
+        return tuple(self._recaps.values())
+
+    def trail_of(self, history: Sequence[Any]) -> Trail:
+        """Return the trail of a conversation, brought up to its history."""
+        fresh = Trail(self._counts, self._kind_of)
+        fresh.follow(history[:_START], 0)
+        if len(history) < _START:
+            return fresh
+        fresh.start = fresh.chain[-1]
+        shared, trail = len(fresh.messages), None
+        for known in self._files.get(fresh.start, ()):
+            reach = known.shared(history)
+            if trail is None or reach > shared:
+                shared, trail = reach, known
+        if trail is None:
+            trail = self._file(fresh)
+        elif shared < len(trail.messages) - _TAKEN_BACK:
+            trail = self._file(trail.fork(shared))
+        self._messages -= len(trail.messages)
+        trail.follow(history, shared)
+        self._messages += len(trail.messages)
+        self._trails.move_to_end(id(trail))
+        self._forget_trails()
+        return trail
+
+    def recap_of(self, trail: Trail) -> Recap | None:
+        """Find the recap that covers most of a conversation's beginning."""
+        chain, found = trail.chain, trail.recap
+        if found is not None and not (
+            found.covered < len(chain) and chain[found.covered] == found.key
+        ):
+            found = None
+        least = found.covered if found else 0
+        for covered in range(len(chain) - 1, least, -1):
+            known = self._recaps.get(chain[covered])
+            if known is not None and known.covered == covered:
+                found = known
+                break
+        trail.recap = found
+        if found is not None and found.key in self._recaps:
+            self._recaps.move_to_end(found.key)
+        return found
+
+    def keep(self, recaps: Iterable[Recap], *, instead_of: Recap | None = None) -> None:
+        """Remember recaps; the one they continue is the first to be forgotten from now on."""
+        for recap in recaps:
+            self._recaps[recap.key] = recap
+            self._recaps.move_to_end(recap.key)
+        if instead_of is not None and instead_of.key in self._recaps:
+            self._recaps.move_to_end(instead_of.key, last=False)
+        while len(self._recaps) > self._max_recaps:
+            self._recaps.popitem(last=False)
+
+    def _file(self, trail: Trail) -> Trail:
+        self._files.setdefault(trail.start, []).append(trail)
+        self._trails[id(trail)] = trail
+        self._messages += len(trail.messages)
+        return trail
+
+    def _forget_trails(self) -> None:
+        while len(self._trails) > 1 and (
+            len(self._trails) > self._max_recaps or self._messages > _REMEMBERED_MESSAGES
+        ):
+            _, trail = self._trails.popitem(last=False)
+            self._messages -= len(trail.messages)
+            left = [known for known in self._files[trail.start] if known is not trail]
+            if left:
+                self._files[trail.start] = left
+            else:
+                del self._files[trail.start]

@@ -1,0 +1,84 @@
+"""What one compaction did, or why it did nothing: the values callers and reports read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("Compaction", "CompactionOutcome", "CompactionReason")
+
+CompactionReason = Literal[
+    "under_trigger",
+    "nothing_to_fold",
+    "too_little_to_fold",
+    "reused",
+    "compacted",
+    "summary_failed",
+    "summary_late",
+    "summary_empty",
+    "summary_echoed",
+    "summary_grew",
+    "summary_useless",
+    "not_retried",
+    "in_flight",
+    "history_changed",
+]
+"""Why the returned messages are what they are.
+
+* `under_trigger`: the history is small enough.
+* `nothing_to_fold`: everything that is not in a recap yet must be kept verbatim.
+* `too_little_to_fold`: folding what may be folded would save less than the minimum gain.
+* `reused`: an earlier recap still serves, no model was asked.
+* `compacted`: a new recap was made.
+* `summary_failed`: the summariser raised; `error` says what.
+* `summary_late`: it gave no answer in time.
+* `summary_empty`: it returned nothing, or white space.
+* `summary_echoed`: it returned what it was given.
+* `summary_grew`: its summary was no shorter than what it was given.
+* `summary_useless`: its summary would save less than the minimum gain.
+* `not_retried`: an earlier pass over the same messages was useless; more must be said first.
+* `in_flight`: this very thread is in the middle of compacting this conversation.
+* `history_changed`: messages that were being summarised were changed or removed meanwhile.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionOutcome:
+    """Say what one call did to a history."""
+
+    reason: CompactionReason
+    """Why the messages are what they are."""
+    tokens_before: int
+    """Tokens of the history as it was given, by the compactor's counter, without framing."""
+    tokens_after: int
+    """Tokens of what was returned, counted the same way."""
+    covered: int = 0
+    """Messages of the history that the recap stands for."""
+    folded: tuple[str, ...] = ()
+    """What this call newly put into the recap: message ids, digests where there is no id."""
+    model_calls: int = 0
+    """Summaries asked for by this call, failed ones included."""
+    shortened: bool = False
+    """Whether the summary was over its cap and had to be cut."""
+    effective: bool = False
+    """Whether this call made a recap that saves at least the minimum gain."""
+    error: str | None = None
+    """What the summariser raised; `None` when it raised nothing."""
+
+    @property
+    def saved(self) -> int:
+        """Tokens between what was given and what was returned."""
+        return self.tokens_before - self.tokens_after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """Hold what a compaction returns: the messages and the account of them."""
+
+    messages: Sequence[Any]
+    """The messages to send: the given object itself when nothing was folded, else a new list."""
+    outcome: CompactionOutcome
+    """What was done and why."""

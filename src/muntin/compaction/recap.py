@@ -1,0 +1,93 @@
+"""A recap and the form it is saved in.
+
+It names the messages it stands for by the digest of the prefix they form, so it can be saved,
+loaded in another process, and is never mistaken for the recap of another conversation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from muntin.errors import StateCorruptError, StateVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ("SCHEMA", "Recap", "read_recaps", "write_recaps")
+
+SCHEMA = "muntin.recaps/1"
+"""Name and version of the format recaps are saved in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recap:
+    """Stand for the first messages of a conversation."""
+
+    digest: str
+    """Digest of the covered prefix, as hex."""
+    covered: int
+    """Messages in the covered prefix; leading system messages and notes are not counted."""
+    held: tuple[int, ...] = ()
+    """Which of these stay verbatim beside the recap: pinned, unanswered, the open question."""
+    text: str
+    """The recap without its prefix."""
+
+    @property
+    def key(self) -> bytes:
+        """The digest as a trail's chain holds it."""
+        return bytes.fromhex(self.digest)
+
+
+def write_recaps(recaps: Iterable[Recap]) -> dict[str, Any]:
+    """Write recaps as plain JSON types."""
+    return {
+        "schema": SCHEMA,
+        "recaps": [{**asdict(recap), "held": list(recap.held)} for recap in recaps],
+    }
+
+
+def read_recaps(saved: Mapping[str, Any]) -> list[Recap]:
+    """Read what `write_recaps` wrote.
+
+    Raises:
+        StateVersionError: Another version of the library wrote it.
+        StateCorruptError: It is not what was written.
+    """
+    schema = saved.get("schema")
+    if schema != SCHEMA:
+        if isinstance(schema, str) and schema.startswith(SCHEMA.partition("/")[0]):
+            raise StateVersionError(
+                f"recaps were saved as {schema!r}, this version reads {SCHEMA!r}"
+            )
+        raise StateCorruptError(f"these are no saved recaps: the schema is {schema!r}")
+    entries = saved.get("recaps")
+    if not isinstance(entries, list):
+        raise StateCorruptError("these are no saved recaps: 'recaps' is not a list")
+    return [_read(entry) for entry in cast("list[object]", entries)]
+
+
+def _read(saved: object) -> Recap:
+    shown = repr(saved)[:200]
+    entry = cast("dict[str, Any]", saved) if isinstance(saved, dict) else {}
+    if entry.keys() != {"digest", "covered", "held", "text"}:
+        raise StateCorruptError(f"this is no saved recap: {shown}")
+    digest, covered, held, text = (entry[key] for key in ("digest", "covered", "held", "text"))
+    if not isinstance(covered, int) or covered < 1:
+        raise StateCorruptError(f"a saved recap covers {covered!r} messages")
+    if not isinstance(text, str) or not text.strip():
+        raise StateCorruptError("a saved recap is empty")
+    if not isinstance(digest, str) or not _is_hex(digest):
+        raise StateCorruptError(f"a saved recap has the digest {digest!r}")
+    places = cast("Sequence[object]", held) if isinstance(held, (list, tuple)) else (held,)
+    if not all(isinstance(place, int) and 0 <= place < covered for place in places):
+        raise StateCorruptError(f"a saved recap of {covered} messages holds back {held!r}")
+    kept = cast("tuple[int, ...]", tuple(places))
+    return Recap(digest=digest, covered=covered, held=kept, text=text)
+
+
+def _is_hex(digest: str) -> bool:
+    try:
+        return len(bytes.fromhex(digest)) > 0
+    except ValueError:
+        return False

@@ -1,0 +1,217 @@
+"""What is known of a conversation, message by message, so that a call costs its new messages.
+
+A trail follows a history from call to call. What it saw before is recognised by identity (and by a
+comparison of what it said, where a message can change in place), or by its digest where the caller
+builds new objects every time; only the rest is read, counted and hashed. The digests form a chain:
+the n-th stands for the first n messages, so a prefix is known by one value, also across processes.
+
+Notes that the library put in (re-injected state, marks) are no part of the chain: they come and
+go without changing what was said. It decides nothing about what is folded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from operator import is_
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from muntin.message_tokens import FRAMING_TOKENS
+from muntin.messages import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from muntin.compaction.flight import Flight
+    from muntin.compaction.recap import Recap
+    from muntin.message_tokens import Measured, MessageCounts
+    from muntin.shapes import MessageShape, MessageView
+
+__all__ = ("Entry", "Kind", "Refusal", "Trail", "digest_of")
+
+_DIGEST_SIZE = 16
+
+Kind: TypeAlias = Literal["said", "recap", "note"]
+"""What a message is: part of the conversation, a recap of one, or a note that was put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Remember one message."""
+
+    message: Any
+    """The message itself: what a known one is recognised by."""
+    parts: Any
+    """A copy of what it said, if it can change in place; `None` if it cannot."""
+    shape: MessageShape
+    """The shape that reads it."""
+    view: MessageView
+    """What it says."""
+    digest: bytes
+    """Hash of what it says."""
+    tokens: int
+    """What it costs, without framing."""
+    kind: Kind
+    """What it is. Notes are no part of the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Remember a pass that was no use, so that it is not paid for again."""
+
+    summarizer: object
+    """Who gave the useless summary."""
+    foldable: int
+    """Tokens there were to fold."""
+
+
+@dataclass(slots=True)
+class Trail:
+    """Follow one conversation from its first message after the leading system messages."""
+
+    counts: MessageCounts
+    """Reads and counts messages."""
+    kind_of: Callable[[Any, MessageView], Kind]
+    """Says what a message is."""
+    entries: list[Entry] = field(default_factory=list["Entry"])
+    """The messages as last seen."""
+    spoken: list[int] = field(default_factory=list[int])
+    """Positions of the spoken ones among the entries."""
+    chain: list[bytes] = field(default_factory=lambda: [b""])
+    """The n-th value stands for the first n spoken messages."""
+    totals: list[int] = field(default_factory=lambda: [0])
+    """Tokens of the first n messages, notes included."""
+    notes: list[int] = field(default_factory=list[int])
+    """Positions of the notes."""
+    messages: list[Any] = field(default_factory=list[Any])
+    """The messages of the entries, by themselves, to compare at the speed of C."""
+    mutable: list[int] = field(default_factory=list[int])
+    """Positions of messages that can change in place."""
+    start: bytes = b""
+    """What the memory files it under."""
+    recap: Recap | None = None
+    """The recap that was last found for it; to be checked against the chain."""
+    flight: Flight | None = None
+    """The pass that is being made over it; `None` when nobody is at it."""
+    refusal: Refusal | None = None
+    """The pass that was no use; `None` after one that was."""
+    failures: int = 0
+    """Passes in a row that failed."""
+
+    def shared(self, history: Sequence[Any]) -> int:
+        """Count how many messages from the start are as they were."""
+        size = min(len(history), len(self.messages))
+        same = size
+        for index, identical in enumerate(map(is_, self.messages, history)):
+            if not identical:
+                same = index
+                break
+        for index in self.mutable:
+            if index >= same:
+                break
+            entry = self.entries[index]
+            if entry.shape.parts(entry.message) != entry.parts:
+                same = index
+                break
+        while same < size and self._says_the_same(same, history[same]):
+            same += 1
+        return same
+
+    def follow(self, history: Sequence[Any], shared: int) -> None:
+        """Bring the trail up to a history of which it knows the first `shared` messages."""
+        self._forget_after(shared)
+        for message in history[shared:]:
+            self._append(message)
+
+    def fork(self, shared: int) -> Trail:
+        """Return an independent trail that knows the first messages of this one."""
+        twin = Trail(self.counts, self.kind_of)
+        twin.entries = self.entries[:shared]
+        twin.messages = self.messages[:shared]
+        twin.totals = self.totals[: shared + 1]
+        twin.spoken = self.spoken[: bisect_left(self.spoken, shared)]
+        twin.notes = self.notes[: bisect_left(self.notes, shared)]
+        twin.mutable = self.mutable[: bisect_left(self.mutable, shared)]
+        twin.chain = self.chain[: len(twin.spoken) + 1]
+        twin.start, twin.recap = self.start, self.recap
+        return twin
+
+    def _says_the_same(self, index: int, message: Any) -> bool:
+        """Compare by content, and know the object from now on if it says the same."""
+        known = self.entries[index]
+        if known.message is message and known.parts is None:
+            return True
+        entry = self._read(message)
+        if (entry.digest, entry.kind, entry.tokens) != (known.digest, known.kind, known.tokens):
+            return False
+        if (entry.parts is None) != (known.parts is None):
+            return False
+        self.messages[index] = message
+        self.entries[index] = entry
+        return True
+
+    def _read(self, message: Any) -> Entry:
+        measured = self.counts.measure(message)
+        return Entry(
+            message,
+            _snapshot(message, measured),
+            measured.shape,
+            measured.view,
+            digest_of(measured.view),
+            measured.tokens - FRAMING_TOKENS,
+            self.kind_of(message, measured.view),
+        )
+
+    def _append(self, message: Any) -> None:
+        entry = self._read(message)
+        if entry.parts is not None:
+            self.mutable.append(len(self.entries))
+        if entry.kind == "note":
+            self.notes.append(len(self.entries))
+        else:
+            self.spoken.append(len(self.entries))
+            link = blake2b(self.chain[-1] + entry.digest, digest_size=_DIGEST_SIZE)
+            self.chain.append(link.digest())
+        self.entries.append(entry)
+        self.messages.append(message)
+        self.totals.append(self.totals[-1] + entry.tokens)
+
+    def _forget_after(self, same: int) -> None:
+        del self.entries[same:], self.messages[same:], self.totals[same + 1 :]
+        for places in (self.spoken, self.notes, self.mutable):
+            del places[bisect_left(places, same) :]
+        del self.chain[len(self.spoken) + 1 :]
+
+
+def digest_of(view: MessageView) -> bytes:
+    """Hash what a message says. Ids and reasoning are left out: they come and go."""
+    said = [view.role, view.name or "", view.text]
+    for call in view.calls:
+        said += ("call", call.id, call.name, call.arguments)
+    for result in view.results:
+        said += ("result", result.call_id, result.text)
+    said += view.server
+    said += [thing.stub for thing in view.media]
+    for unknown in view.unknown:
+        said += unknown
+    # Lengths first, or two texts could be divided differently and hash the same.
+    written = "".join([f"{len(text)}:{text}" for text in said])
+    return blake2b(written.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_SIZE).digest()
+
+
+def _snapshot(message: Any, measured: Measured) -> Any:
+    """Copy what a message says, unless it cannot change."""
+    if type(message) is Message and isinstance(message.content, str):
+        return None
+    return _copy(measured.shape.parts(message))
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(part) for key, part in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_copy(part) for part in cast("list[Any]", value)]
+    if isinstance(value, tuple):
+        return tuple(_copy(part) for part in cast("tuple[Any, ...]", value))
+    return value

@@ -55,10 +55,23 @@ class Memory:
 
     def trail_of(self, history: Sequence[Any]) -> Trail:
         """Return the trail of a conversation, brought up to its history."""
-        fresh = Trail(self._counts, self._kind_of)
-        fresh.follow(history[:_START], 0)
-        if len(history) < _START:
-            return fresh
+        trail = next(reversed(self._trails.values()), None)
+        shared = trail.shared(history) if trail and trail.opens(history) else 0
+        if trail is None or shared < max(_START, len(trail.messages) - _TAKEN_BACK):
+            fresh = Trail(self._counts, self._kind_of)
+            fresh.follow(history[:_START], 0)
+            if len(history) < _START:
+                return fresh
+            trail, shared = self._filed(fresh, history)
+        self._messages -= len(trail.messages)
+        trail.follow(history, shared)
+        self._messages += len(trail.messages)
+        self._trails.move_to_end(id(trail))
+        self._forget_trails()
+        return trail
+
+    def _filed(self, fresh: Trail, history: Sequence[Any]) -> tuple[Trail, int]:
+        """Find the trail that knows most of a history, or file a new one; say how much it knows."""
         fresh.start = fresh.chain[-1]
         shared, trail = len(fresh.messages), None
         for known in self._files.get(fresh.start, ()):
@@ -66,15 +79,10 @@ class Memory:
             if trail is None or reach > shared:
                 shared, trail = reach, known
         if trail is None:
-            trail = self._file(fresh)
-        elif shared < len(trail.messages) - _TAKEN_BACK:
-            trail = self._file(trail.fork(shared))
-        self._messages -= len(trail.messages)
-        trail.follow(history, shared)
-        self._messages += len(trail.messages)
-        self._trails.move_to_end(id(trail))
-        self._forget_trails()
-        return trail
+            return self._file(fresh), shared
+        if shared < len(trail.messages) - _TAKEN_BACK:
+            return self._file(trail.fork(shared)), shared
+        return trail, shared
 
     def recap_of(self, trail: Trail) -> Recap | None:
         """Find the recap that covers most of a conversation's beginning."""
@@ -89,7 +97,8 @@ class Memory:
             if known is not None and known.covered == covered:
                 found = known
                 break
-        trail.recap = found
+        if found is not trail.recap:
+            trail.recap, trail.recap_tokens = found, 0
         if found is not None and found.key in self._recaps:
             self._recaps.move_to_end(found.key)
         return found

@@ -246,7 +246,10 @@ class Passes:
     def _note_tokens(self, trail: Trail, recap: Recap | None) -> int:
         if recap is None:
             return 0
-        return self._counts.measure(self._note(trail, recap)).tokens - FRAMING_TOKENS
+        if not trail.recap_tokens:
+            measured = self._counts.measure(self._note(trail, recap))
+            trail.recap_tokens = measured.tokens - FRAMING_TOKENS
+        return trail.recap_tokens
 
     def _tokens_now(self, found: _Found) -> int:
         trail = found.trail

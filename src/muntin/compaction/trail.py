@@ -92,6 +92,8 @@ class Trail:
     """What the memory files it under."""
     recap: Recap | None = None
     """The recap that was last found for it; to be checked against the chain."""
+    recap_tokens: int = 0
+    """What that recap costs as a message, without framing; 0 until it was counted."""
     flight: Flight | None = None
     """The pass that is being made over it; `None` when nobody is at it."""
     refusal: Refusal | None = None
@@ -101,12 +103,10 @@ class Trail:
 
     def shared(self, history: Sequence[Any]) -> int:
         """Count how many messages from the start are as they were."""
-        size = min(len(history), len(self.messages))
-        same = size
-        for index, identical in enumerate(map(is_, self.messages, history)):
-            if not identical:
-                same = index
-                break
+        size = same = min(len(history), len(self.messages))
+        if not all(map(is_, self.messages, history)):  # the usual case at the speed of C
+            pairs = enumerate(map(is_, self.messages, history))
+            same = next(index for index, identical in pairs if not identical)
         for index in self.mutable:
             if index >= same:
                 break
@@ -117,6 +117,10 @@ class Trail:
         while same < size and self._says_the_same(same, history[same]):
             same += 1
         return same
+
+    def opens(self, history: Sequence[Any]) -> bool:
+        """Whether a history opens with the very objects of this one: a cheap first look."""
+        return bool(self.messages and history) and self.messages[0] is history[0]
 
     def follow(self, history: Sequence[Any], shared: int) -> None:
         """Bring the trail up to a history of which it knows the first `shared` messages."""
@@ -134,7 +138,7 @@ class Trail:
         twin.notes = self.notes[: bisect_left(self.notes, shared)]
         twin.mutable = self.mutable[: bisect_left(self.mutable, shared)]
         twin.chain = self.chain[: len(twin.spoken) + 1]
-        twin.start, twin.recap = self.start, self.recap
+        twin.start, twin.recap, twin.recap_tokens = self.start, self.recap, self.recap_tokens
         return twin
 
     def _says_the_same(self, index: int, message: Any) -> bool:

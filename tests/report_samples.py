@@ -103,7 +103,7 @@ def _context(
     for name, outcomes in plan.items():
         each: list[tuple[DecisionKind, Reason]] = []
         for times, kind, reason in outcomes:
-            each += [(kind, reason)] * times
+            each.extend((kind, reason) for _ in range(times))
         own = [
             decided(name, index, 90 + 37 * ((index * 5) % 9), kind, reason)
             for index, (kind, reason) in enumerate(each)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from muntin.candidates import Candidate
+    from muntin.report import AssemblyReport, Decision, SourceReport
 
 # --- text ----------------------------------------------------------------------------------------
 
@@ -124,4 +125,93 @@ def candidates(
         id=draw(st.sampled_from(["", "a", "b", "c"])),
         embedding=embedding,
         pinned=pinned and draw(st.booleans()),
+    )
+
+
+# --- reports -------------------------------------------------------------------------------------
+
+
+@st.composite
+def report_sources(draw: st.DrawFn, name: str) -> tuple[SourceReport, list[Decision]]:
+    """Draw what one source offered, with an account that follows from its decisions."""
+    from muntin.report import REASONS, Decision, SourceReport
+    from muntin.report.reasons import REASONS_OF
+
+    figures = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+    decisions: list[Decision] = []
+    for index in range(draw(st.integers(0, 6))):
+        kind = draw(st.sampled_from(tuple(REASONS_OF)))
+        tokens = draw(st.integers(0, 500))
+        kept = {"kept": tokens, "shortened": draw(st.integers(0, tokens))}.get(kind, 0)
+        decisions.append(
+            Decision(
+                index=index,
+                source=name,
+                kind=kind,
+                reason=draw(st.sampled_from([one for one in REASONS if one in REASONS_OF[kind]])),
+                tokens=tokens,
+                kept_tokens=kept,
+                id=draw(text),
+                score=draw(figures),
+                mmr_score=draw(figures),
+                nearest=draw(st.none() | text),
+                similarity=draw(figures),
+                preview=draw(text),
+            )
+        )
+    account = SourceReport.of(
+        name,
+        decisions,
+        used=sum(one.kept_tokens for one in decisions),
+        quota=draw(st.none() | st.integers(0, 4000)),
+        lent=draw(st.integers(0, 100)),
+        borrowed=draw(st.integers(0, 100)),
+    )
+    return account, decisions
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> AssemblyReport:
+    """Draw a report that agrees with itself, joining that costs or saves tokens, any names."""
+    from muntin.report import AssemblyReport, Event, Piece
+
+    names = draw(st.lists(text, max_size=4, unique=True))
+    drawn = [draw(report_sources(name)) for name in names]
+    parts = st.dictionaries(text, st.integers(0, 300), max_size=3)
+    fixed, written = draw(parts), draw(parts)
+    alone = sum(fixed.values()) + sum(written.values()) + sum(row.used for row, _ in drawn)
+    used = max(0, alone + draw(st.integers(-20, 200)))
+    budget = used + draw(st.integers(0, 1000))
+    reserve = draw(st.integers(0, 500))
+    counts = st.integers(0, 10_000)
+    events = st.builds(Event, what=text, before=counts, after=counts, covered=counts, detail=text)
+    return AssemblyReport(
+        kind=draw(st.sampled_from(["context", "conversation"])),
+        budget=budget,
+        used=used,
+        window=draw(st.none() | st.integers(budget + reserve, budget + reserve + 500)),
+        reserve=reserve,
+        counter=draw(text),
+        exact=draw(st.booleans()),
+        fixed=fixed,
+        written=written,
+        sources=tuple(row for row, _ in drawn),
+        decisions=tuple(one for _, decisions in drawn for one in decisions),
+        events=tuple(draw(st.lists(events, max_size=3))),
+        notes=tuple(draw(st.lists(text, max_size=3))),
+        pieces=tuple(draw(st.lists(st.builds(Piece.of, text, text, counts), max_size=5))),
+        question=draw(text),
+    )
+
+
+# --- contexts ------------------------------------------------------------------------------------
+
+SOURCE_NAMES: tuple[str, ...] = ("memory", "rag", "history", "tool", "zed", "abc")
+"""Sources with a heading of their own, and two without, in no alphabetical order."""
+
+
+def offers(max_size: int = 5) -> SearchStrategy[dict[str, list[Candidate]]]:
+    """Draw what up to four sources return, by name; the same text may come from several."""
+    return st.dictionaries(
+        st.sampled_from(SOURCE_NAMES), st.lists(candidates(), max_size=max_size), max_size=4
     )

@@ -33,10 +33,10 @@ question: What is a muntin?
   . idle 150  _ outside 192  - reserve 1,600
 
 source   offered  kept  short  dropped  double  quota  lent  borrowed   used
-memory         7     5      0        2       2  1,100   300         0    968
-rag           28    12      1       15       6  2,400     0       770  2,790
-history       11     8      0        3       0  1,400     0         0  1,904
-tool           2     1      0        1       0    600   470         0     90
+memory         7     5      0        2       2  1,300   332         0    968
+rag           28    12      1       15       6  2,500     0       438  2,790
+history       11     8      0        3       0  1,500     0       404  1,904
+tool           2     1      0        1       0    600   510         0     90
 shortened:  does_not_fit 1
 dropped:  over_quota 9  near_duplicate 6  beyond_top_k 3  exact_duplicate 2  join_overflow 1
 note: source 'web' was skipped: no answer within 2.0 s\

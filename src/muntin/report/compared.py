@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.report.diff import diff_reports
-from muntin.report.panes import bar, escaped, percent, words
+from muntin.report.panes import bar, escaped, percent, signed, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,23 +57,17 @@ def _cache(diff: ReportDiff, report: Account) -> str:
 
 def _parts(parts: Sequence[PartChange]) -> str:
     rows = "".join(
-        f'<tr role="row"><th role="rowheader" scope="row">{escaped(part.name)}</th>'
-        f'<td role="cell" data-label="Before">{part.before:,}</td>'
-        f'<td role="cell" data-label="Now">{part.after:,}</td>'
-        f'<td role="cell" data-label="Change">{_signed(part.after - part.before)}</td></tr>'
+        f'<tr><th scope="row">{escaped(part.name)}</th>'
+        f"<td>{signed(part.before)}</td>"
+        f"<td>{signed(part.after)}</td>"
+        f"<td>{_signed(part.after - part.before)}</td></tr>"
         for part in parts
         if part.before != part.after
     )
     if not rows:
         return ""
-    heads = "".join(
-        f'<th role="columnheader" scope="col">{name}</th>'
-        for name in ("Part", "Before", "Now", "Change")
-    )
-    return (
-        f'<table class="mtn-sources mtn-parts" role="table"><thead role="rowgroup"><tr role="row">{heads}'
-        f'</tr></thead><tbody role="rowgroup">{rows}</tbody></table>'
-    )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Part", "Before", "Now", "Change"))
+    return f'<table class="mtn-parts"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _signed(tokens: int) -> str:

@@ -15,7 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.report.columns import cut, table
+from muntin.report.columns import cut, table, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from muntin.report.values import Decision, Piece
 
 __all__ = ("Change", "PartChange", "ReportDiff", "diff_reports")
+
+
+_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ class ReportDiff:
         return not moved and all(part.before == part.after for part in self.parts)
 
     def __str__(self) -> str:
-        return "\n".join(cut(line, 100) for line in _lines(self))
+        return "\n".join(cut(visible(line), _WIDTH) for line in _lines(self))
 
 
 def diff_reports(

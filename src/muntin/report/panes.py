@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muntin.report.account import Account
     from muntin.report.values import Part, SourceReport
 
-__all__ = ("bar", "escaped", "head", "percent", "view", "words")
+__all__ = ("bar", "escaped", "head", "percent", "signed", "view", "words")
 
 _INKS = 8
 """Colours with patterns in the style sheet; the ninth source starts over."""
@@ -125,10 +125,15 @@ def _legend(report: Account) -> str:
     return "".join(
         f'<li data-part="{place}"><span class="mtn-swatch" {look.partition(" ")[2]}></span>'
         f'<span class="mtn-name" title="{escaped(part.name)}">{escaped(part.name)}</span>'
-        f'<span>{part.tokens:,}</span><span class="mtn-share">'
+        f'<span>{signed(part.tokens)}</span><span class="mtn-share">'
         f"{_share(part.tokens, report.whole)}</span></li>"
         for place, (part, look) in enumerate(zip(report.parts, _looks(report.parts), strict=True))
     )
+
+
+def signed(tokens: int) -> str:
+    """Write a number of tokens that may be negative, with a minus sign and not a hyphen."""
+    return f"{tokens:,}".replace("-", "−")
 
 
 def _share(part: int, whole: int) -> str:

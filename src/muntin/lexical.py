@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ("bm25_scores", "shingles", "words")
+__all__ = ("bm25_scores", "content_words", "shingles", "words")
 
 _PAIRED = (
     "\u1100-\u11ff\u3005-\u3007\u3031-\u3035\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -94,14 +94,52 @@ def _gram_size(character: str) -> int:
     return 3 if re.match(rf"[{_TRIPLED}]", character) else 0
 
 
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about above after again all also am an and any are as at be because been before being
+        below between both but by can could did do does doing done down during each else few for
+        from further get gets got had has have having he her here hers herself him himself his how
+        i if in into is it its itself just me might mine more most much must my myself no nor not
+        now of off on once only or other ought our ours ourselves out over own per quite rather
+        really same shall she should so some such than that the their theirs them themselves then
+        there these they this those through thus to too under until up upon us very was we were
+        what when where whether which while who whom whose why will with within without would yes
+        yet you your yours yourself yourselves d ll m re s t ve don didn doesn isn aren wasn weren
+        won wouldn couldn shouldn hasn haven hadn ain ok okay oh uh um hmm mm yeah right well like
+        know think mean
+        """,
+    )
+)
+"""English words that carry grammar or fill speech. Other languages are left to the rarity of words,
+which does the same work in any collection of more than a few texts."""
+
+
+def content_words(text: str) -> list[str]:
+    """Cut a text into words without those of mere grammar; all of them if nothing else is there.
+
+    ```python
+    from muntin.lexical import content_words
+
+    print(content_words("What did she say about the budget?"))
+    #> ['say', 'budget']
+    print(content_words("To be or not to be"))
+    #> ['to', 'be', 'or', 'not', 'to', 'be']
+    ```
+    """
+    found = words(text)
+    return [word for word in found if word not in _FUNCTION_WORDS] or found
+
+
 def bm25_scores(
     query: str, texts: Sequence[str], *, k1: float = 1.2, b: float = 0.75
 ) -> NDArray[np.float64]:
     """Score every text against a query by BM25 within these texts.
 
-    The collection the document frequencies come from is `texts` itself. Each distinct word of the
-    query counts once. A text that shares no word with the query scores 0; so does everything when
-    the query has no words. Linear in the characters of the texts.
+    The collection the document frequencies come from is `texts` itself. Each distinct content word
+    of the query counts once. A text that shares no word with the query scores 0; so does everything
+    when the query has no words. Linear in the characters of the texts.
 
     Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
     the idf that never turns negative, `log(1 + (n - df + 0.5) / (df + 0.5))`.
@@ -120,7 +158,7 @@ def bm25_scores(
     ```
     """
     scores = np.zeros(len(texts))
-    wanted = dict.fromkeys(words(query))
+    wanted = dict.fromkeys(content_words(query))
     if not wanted or not len(texts):
         return scores
     lengths = np.zeros(len(texts))

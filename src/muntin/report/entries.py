@@ -84,7 +84,7 @@ def _unseen(count: int) -> str:
     if count <= _STATIC_ROWS:
         return ""
     rest = f"{count - _STATIC_ROWS:,} more are listed when scripts are allowed."
-    return f'<noscript><p class="mtn-aside">{rest}</p></noscript>'
+    return f'<p class="mtn-aside mtn-unread">{rest}</p>'
 
 
 def _tools(nouns: str) -> str:

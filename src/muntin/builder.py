@@ -60,8 +60,7 @@ class _Plan:
         limit = max_tokens - plan.reserve
         if limit <= 0:
             raise ConfigurationError(f"a budget of {max_tokens} tokens leaves nothing to fill")
-        region = max(self.frame.region + limit - self.frame.limit, 0)
-        return replace(plan, frame=replace(self.frame, limit=limit, region=region))
+        return replace(plan, frame=replace(self.frame, limit=limit))
 
 
 class ContextBuilder:
@@ -250,7 +249,7 @@ class ContextBuilder:
         limit = max_tokens - int(max_tokens * ratio)
         system = clean_text(system_prompt)
         question = clean_text(layout.question(query, self._dress.prompts))
-        frame = self._frame(sources, limit, limit - tokens_of(system, question, counter=count))
+        frame = self._frame(sources, limit, tokens_of(system, question, counter=count))
         frame = replace(frame, system=system, question=question)
         return _Plan(query=query, frame=frame, max_tokens=max_tokens, reserve_ratio=ratio)
 
@@ -260,25 +259,25 @@ class ContextBuilder:
         """Divide the budget of a block, in which the question is paid for but does not stand."""
         if budget is not None:
             room = max(budget, 0)
-            frame = self._frame(sources, room, room)
+            frame = self._frame(sources, room)
             return _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
         max_tokens, ratio = self._max_tokens(), self.config.output_reserve_ratio
         room = max_tokens - int(max_tokens * ratio)
         asked = self._dress.counter(clean_text(query))
         if asked > room:
             raise ContextWindowExceeded("the question", needed=asked, available=room)
-        frame = self._frame(sources, room - asked, room - asked)
+        frame = self._frame(sources, room - asked)
         return _Plan(
             query=query, frame=frame, max_tokens=max_tokens, reserve_ratio=ratio, outside=asked
         )
 
-    def _frame(self, sources: Sequence[ContextSource], limit: int, left: int) -> Frame:
-        """Take the headings of all sources off what is left for them."""
+    def _frame(self, sources: Sequence[ContextSource], limit: int, fixed: int = 0) -> Frame:
+        """Charge the headings of all sources beside what is fixed."""
         check_sources(sources, self.config.source_ratios)
         names = tuple(source.name for source in sources)
         structure = sum(self._dress.heading_tokens(name) for name in names)
         structure += self._dress.counter("\n\n") * max(len(names) - 1, 0)
-        return Frame(sources=names, limit=limit, region=max(left - structure, 0))
+        return Frame(sources=names, limit=limit, overhead=fixed + structure)
 
     def _assemble(
         self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None

@@ -65,12 +65,18 @@ class Frame:
     """Names of the sources in the order in which they were given."""
     limit: int
     """Tokens the joined text may take."""
-    region: int
-    """Tokens that are divided among the sources."""
+    overhead: int
+    """Tokens of it that are taken before anything is divided: what is fixed, and the headings of
+    all sources."""
     system: str = ""
     """System prompt; `""` where there is none."""
     question: str = ""
     """The question as it is rendered; `""` where it is not part of the text."""
+
+    @property
+    def region(self) -> int:
+        """Tokens that are divided among the sources."""
+        return max(self.limit - self.overhead, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,265 @@
+"""The promises of an assembly, at all six doors and under every counter."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from counters import COUNTERS
+from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, ContextWindowExceeded
+from muntin.layout import Layout
+from strategies import SOURCE_NAMES, offers, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from muntin.assembled import AssembledContext
+    from muntin.sources import ContextSource
+
+DOORS = ("build", "abuild", "build_block", "abuild_block", "assemble", "aassemble")
+LAYOUTS = {"plain": Layout(), "xml": Layout.xml(), "cache": Layout().cache_friendly()}
+RATIOS = dict(zip(SOURCE_NAMES, (3, 4, 2, 1, 0, 1.5), strict=True))
+
+budgets = st.integers(min_value=1, max_value=400)
+layouts = st.sampled_from(sorted(LAYOUTS))
+
+
+def sources_of(found: Mapping[str, Sequence[Candidate]]) -> list[ContextSource]:
+    def returning(got: Sequence[Candidate]) -> Callable[[str], Sequence[Candidate]]:
+        return lambda _query: got
+
+    return [CallableSource(name, returning(got)) for name, got in found.items()]
+
+
+def builder_of(
+    budget: int | None, counter: Callable[[str], int], layout: str = "plain", **knobs: object
+) -> ContextBuilder:
+    config = ContextConfig(
+        max_tokens=budget,
+        source_ratios=RATIOS,
+        min_chunk_tokens=0,
+        **knobs,  # pyright: ignore[reportArgumentType] - knobs of any field
+    )
+    return _Lenient(config, token_counter=counter, layout=LAYOUTS[layout])
+
+
+class _Lenient(ContextBuilder):
+    """A builder for tiny budgets, which the sanity check of quotas would refuse."""
+
+    def __init__(self, config: ContextConfig, **rest: object) -> None:
+        super().__init__(ContextConfig(source_ratios=RATIOS), **rest)  # pyright: ignore[reportArgumentType] - passed through
+        self.config = config
+
+
+def run(builder: ContextBuilder, door: str, query: str, sources: list[ContextSource]) -> str:
+    """Go through one of the six doors and hand back the text."""
+    found = getattr(builder, door)(query, sources=sources)
+    if asyncio.iscoroutine(found):
+        found = asyncio.run(found)
+    return str(found)
+
+
+def limit_of(builder: ContextBuilder, door: str, query: str) -> int:
+    """Say how many tokens a door's text may take, by the documented conventions."""
+    assert builder.config.max_tokens is not None
+    whole = builder.config.max_tokens
+    left = whole - int(whole * builder.config.output_reserve_ratio)
+    if door.endswith("block"):
+        left -= builder._dress.counter(query.encode("utf-8", "replace").decode())  # pyright: ignore[reportPrivateUsage] - the same counter
+    return left
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", sorted(COUNTERS))
+@given(found=offers(), query=text, budget=budgets, layout=layouts)
+def test_the_text_fits_or_what_is_fixed_does_not(
+    door: str,
+    name: str,
+    found: dict[str, list[Candidate]],
+    query: str,
+    budget: int,
+    layout: str,
+) -> None:
+    """P1: an overrun is refused by a provider, or silently cut by a server."""
+    counter = COUNTERS[name]()
+    builder = builder_of(budget, counter, layout)
+    refusal: ContextWindowExceeded | None = None
+    built = ""
+    try:
+        built = run(builder, door, query, sources_of(found))
+    except ContextWindowExceeded as error:
+        refusal = error
+    if refusal is None:
+        assert counter(built) <= limit_of(builder, door, query)
+    else:
+        assert refusal.needed > refusal.available
+        assert refusal.parts or door.endswith("block")
+
+
+@pytest.mark.parametrize("name", sorted(COUNTERS))
+@given(found=offers(), query=text, budget=budgets, layout=layouts)
+def test_every_candidate_is_decided_once_and_the_parts_add_up(
+    name: str, found: dict[str, list[Candidate]], query: str, budget: int, layout: str
+) -> None:
+    """P4: what is neither placed nor dropped with a reason is lost without a trace."""
+    context = assembled(builder_of(budget, COUNTERS[name](), layout), query, found)
+    report = context.report
+    decided = sorted((decision.source, decision.index) for decision in report.decisions)
+    assert decided == sorted((s, i) for s, got in found.items() for i in range(len(got)))
+    placed = [d for d in report.decisions if d.kind in ("kept", "shortened")]
+    assert len(placed) == len(context.candidates)
+    assert sum(part.tokens for part in report.parts) == report.whole
+    assert report.used == COUNTERS[name]()(context.text)
+
+
+@given(found=offers(), query=text, budget=budgets, layout=layouts)
+def test_all_doors_say_the_same_and_leave_the_inputs_alone(
+    found: dict[str, list[Candidate]], query: str, budget: int, layout: str
+) -> None:
+    """P5: an async application must not send other bytes, nor find its candidates changed."""
+    before = copy.deepcopy(found)
+    builder = builder_of(budget, len, layout)
+    sources = sources_of(found)
+    for family in (("build", "abuild", "assemble", "aassemble"), ("build_block", "abuild_block")):
+        texts: set[str] = set()
+        for door in (*family, family[0]):
+            try:
+                texts.add(run(builder, door, query, sources))
+            except ContextWindowExceeded as error:
+                texts.add(str(error))
+        assert len(texts) == 1
+    assert found == before
+
+
+@given(found=offers(), query=text, budget=budgets, layout=layouts)
+def test_the_text_can_be_written(
+    found: dict[str, list[Candidate]], query: str, budget: int, layout: str
+) -> None:
+    """P7: one lone surrogate in a passage makes the whole request unwritable."""
+    context = assembled(builder_of(budget, len, layout), query, found)
+    assert json.loads(json.dumps(context.text)) == context.text
+    context.text.encode("utf-8")
+    context.report.to_json().encode("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(COUNTERS))
+@given(found=offers(), query=text, budget=budgets, data=st.data())
+def test_the_order_of_the_sources_changes_nothing_for_them(
+    name: str, found: dict[str, list[Candidate]], query: str, budget: int, data: st.DataObject
+) -> None:
+    """P8: reordering a list in the caller's code must not cost a source its passages."""
+    shuffled = dict(data.draw(st.permutations(list(found.items()))))
+    builder = builder_of(budget, COUNTERS[name]())
+    first, second = (assembled(builder, query, order) for order in (found, shuffled))
+    assert {(d.source, d.index, d.kind, d.reason) for d in first.report.decisions} == {
+        (d.source, d.index, d.kind, d.reason) for d in second.report.decisions
+    }
+    assert {(s.name, s.quota, s.used) for s in first.report.sources} == {
+        (s.name, s.quota, s.used) for s in second.report.sources
+    }
+
+
+@pytest.mark.parametrize("name", sorted(COUNTERS))
+@given(found=offers(max_size=8), query=text, budget=budgets, layout=layouts)
+def test_no_token_is_idle_while_a_waiting_item_fits(
+    name: str, found: dict[str, list[Candidate]], query: str, budget: int, layout: str
+) -> None:
+    """A fifth of the budget stays empty on average where a source stops at its first misfit."""
+    counter = COUNTERS[name]()
+    builder = builder_of(budget, counter, layout)
+    context = assembled(builder, query, found)
+    open_sections = {section.name for section in context.sections}
+    headings = {
+        source: builder._dress.heading_tokens(source) + counter("\n\n")  # pyright: ignore[reportPrivateUsage] - what a section is charged
+        for source in found
+    }
+    for decision in context.report.decisions:
+        if decision.reason in ("over_quota", "does_not_fit"):
+            opening = 0 if decision.source in open_sections else headings[decision.source]
+            assert decision.tokens + opening > context.report.idle
+
+
+@given(found=offers(), query=text, budget=budgets)
+def test_what_is_pinned_is_placed_or_the_error_names_it(
+    found: dict[str, list[Candidate]], query: str, budget: int
+) -> None:
+    """P2: a pinned rule that disappears is worse than a request that is refused."""
+    pinned = {
+        name: [Candidate(c.content, c.score, pinned=index == 0) for index, c in enumerate(got)]
+        for name, got in found.items()
+    }
+    builder = builder_of(budget, len)
+    alone = {name: [c for c in got if c.pinned] for name, got in pinned.items()}
+    try:
+        context = builder.assemble(query, sources=sources_of(pinned))
+    except ContextWindowExceeded:
+        with pytest.raises(ContextWindowExceeded):  # the protected part alone is too large
+            builder.assemble(query, sources=sources_of(alone))
+        return
+    contents = {candidate.content for candidate in context.candidates}
+    assert all(c.content in contents for got in pinned.values() for c in got if c.pinned)
+
+
+@given(found=offers(), query=text, budget=budgets)
+def test_a_character_leads_back_to_its_candidate(
+    found: dict[str, list[Candidate]], query: str, budget: int
+) -> None:
+    """A citation must name the passage the sentence came from."""
+    context = assembled(builder_of(budget, len), query, found)
+    at = 0
+    for block in context.page.blocks:
+        if block.section is not None:
+            inside = at + len(block.section.opening) + 1
+            assert context.candidate_at(at) is None
+            for item in block.section.items:
+                assert context.candidate_at(inside) is item.candidate
+                assert context.candidate_at(inside + len(item.text) - 1) is item.candidate
+                inside += len(item.text) + 1
+        at += len(block.text) + 2
+
+
+@given(found=offers(), query=text, budget=budgets, smaller=budgets)
+def test_what_if_says_what_a_build_would(
+    found: dict[str, list[Candidate]], query: str, budget: int, smaller: int
+) -> None:
+    """A slider that shows figures no build would give is worse than none."""
+    tried = builder_of(budget, len).assemble
+    try:
+        report = tried(query, sources=sources_of(found)).report
+        expected = builder_of(smaller, len).assemble(query, sources=sources_of(found)).report
+    except ContextWindowExceeded:
+        assume(False)
+        raise
+    assert report.what_if(max_tokens=smaller) == expected
+
+
+@given(found=offers(), query=st.just("q"))
+def test_no_candidate_starts_a_line_where_a_heading_stands(
+    found: dict[str, list[Candidate]], query: str
+) -> None:
+    """A passage that can write `[Current question]` at column 0 can ask its own question."""
+    context = assembled(builder_of(None, len), query, found, budget=100_000)
+    for section in context.sections:
+        for line in section.text.splitlines()[1:]:
+            assert line.startswith(("- ", "  "))
+
+
+def assembled(
+    builder: ContextBuilder,
+    query: str,
+    found: Mapping[str, Sequence[Candidate]],
+    *,
+    budget: int | None = None,
+) -> AssembledContext:
+    """Assemble, or give the example up where the fixed parts alone do not fit."""
+    try:
+        return builder.assemble(query, sources=sources_of(found), budget=budget)
+    except ContextWindowExceeded:
+        assume(False)
+        raise

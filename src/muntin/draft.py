@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from muntin.messages import Role
     from muntin.prompts import PromptRegistry
     from muntin.report import DecisionKind, Event, Reason
+    from muntin.shapes import MessageView
     from muntin.turns import Unit
 
 __all__ = ("Draft", "Plan")
@@ -34,13 +35,13 @@ class Plan:
     """Tokens the request may take."""
     prompts: PromptRegistry
     """Texts of notes and marks."""
-    note_role: Role
-    """Role of the note that stands for what is left out."""
     shorten: Callable[[str, int, str], str]
     """Cuts a tool result: `(text, max_tokens, tool name) -> text` of at most that many tokens."""
-    question: str | None
+    note_role: Role = "user"
+    """Role of the note that stands for what is left out."""
+    question: str | None = None
     """What to recall older messages for; `None` recalls none."""
-    asks_model: bool
+    asks_model: bool = False
     """Whether a summariser may be asked."""
 
 
@@ -53,7 +54,7 @@ class Draft:
         counts: MessageCounts,
         *,
         tool_tokens: int,
-        note_prefix: str,
+        note_prefixes: tuple[str, ...],
     ) -> None:
         self.messages = messages
         self.counts = counts
@@ -62,7 +63,7 @@ class Draft:
         self.size = [one.tokens for one in self.measured]
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
-        self.note_prefix = note_prefix
+        self.note_prefixes = note_prefixes
         self.changed: dict[int, Any] = {}
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
         self.note: Any = None
@@ -80,7 +81,7 @@ class Draft:
         self.views = [one.view for one in self.measured]
         for index, view in enumerate(self.views):
             # Notes of an earlier fit come back as ordinary messages; their heading gives them away.
-            if view.role in ("user", "system") and view.text.startswith(self.note_prefix):
+            if view.role in ("user", "system") and view.text.startswith(self.note_prefixes):
                 self.views[index] = replace(view, injected=True)
         views = self.views
         self.units = units(views)
@@ -184,13 +185,29 @@ class Draft:
             ).view.results
         ]
 
-    def output(self) -> list[Any]:
-        """Write the messages that stay, in their order, with the note in its place."""
-        kept = [
-            self.changed.get(index, message)
-            for index, message in enumerate(self.messages)
-            if not self.is_out(index)
-        ]
-        if self.note is not None:
-            kept.insert(sum(not self.is_out(index) for index in range(self.leading)), self.note)
+    def body(self, view: MessageView) -> str:
+        """Read a message without the heading that an earlier fit gave it."""
+        for prefix in self.note_prefixes:
+            if view.injected and view.text.startswith(prefix):
+                rest = view.text[len(prefix) :]
+                return rest if prefix.endswith("]") else rest.partition("]")[2].lstrip("\n")
+        return view.text
+
+    def output(self, *, note_before: int | None = None) -> list[Any]:
+        """Write the messages that stay, in their order, with the note in its place.
+
+        Args:
+            note_before: Position the note goes in front of; `None` puts it behind the leading
+                system messages. It moves forward out of the middle of a unit that stays.
+        """
+        place = self.leading if note_before is None else note_before
+        for unit in self.units:
+            if unit.first < place <= unit.last and not self.is_out(unit.first):
+                place = unit.first
+        kept: list[Any] = []
+        for index, message in enumerate(self.messages):
+            if index == place and self.note is not None:
+                kept.append(self.note)
+            if not self.is_out(index):
+                kept.append(self.changed.get(index, message))
         return kept

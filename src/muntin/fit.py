@@ -25,6 +25,7 @@ from muntin.flow import Flow, arun, run
 from muntin.mending import repair as mend
 from muntin.message_tokens import counts_for
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.shortening import shortener
 from muntin.tokens import TokenCounter, count_tokens
 from muntin.tool_schemas import count_tools
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore
 
-__all__ = ("FittedMessages", "Job", "afit_messages", "fit_messages")
+__all__ = ("FittedMessages", "afit_messages", "fit_messages")
 
 MessagesT = TypeVar("MessagesT", bound="Sequence[Any]")
 
@@ -140,7 +141,7 @@ def fit_messages(
     #> Be brief. And the first one?
     ```
     """
-    job = Job(
+    job = _Job(
         messages, budget=budget, window=window, tools=tools, question=question, state=state,
         asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
         note_role=note_role, repair=repair, counts=counts,
@@ -173,7 +174,7 @@ async def afit_messages(
         ConfigurationError: As in `fit_messages`.
         ContextWindowExceeded: As in `fit_messages`.
     """
-    job = Job(
+    job = _Job(
         messages, budget=budget, window=window, tools=tools, question=question, state=state,
         asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
         note_role=note_role, repair=repair, counts=counts,
@@ -193,7 +194,7 @@ def _without_model(flow: Flow[FittedMessages[MessagesT]]) -> FittedMessages[Mess
     raise AssertionError("a fit without a summariser asked for a summary")
 
 
-class Job(Generic[MessagesT]):
+class _Job(Generic[MessagesT]):
     """One request to fit a conversation, checked."""
 
     def __init__(
@@ -226,7 +227,7 @@ class Job(Generic[MessagesT]):
             budget=self.budget,
             prompts=prompts or DEFAULT_PROMPTS,
             note_role=note_role,
-            shorten=_shortener(self.counts.counter, store, prompts or DEFAULT_PROMPTS),
+            shorten=shortener(self.counts.counter, store, prompts or DEFAULT_PROMPTS),
             question=question,
             asks_model=asks_model,
         )
@@ -243,7 +244,7 @@ class Job(Generic[MessagesT]):
             messages,
             self.counts,
             tool_tokens=self.tool_tokens,
-            note_prefix=_prefix(self.plan.prompts),
+            note_prefixes=_prefixes(self.plan.prompts),
         )
         if draft.total > self.budget:
             draft.read()
@@ -269,7 +270,15 @@ class Job(Generic[MessagesT]):
     def _report(self, draft: Draft, out: Sequence[Any]) -> AssemblyReport:
         from muntin.fit_report import report_of
 
-        return report_of(draft, self, out)
+        return report_of(
+            draft,
+            out,
+            budget=self.budget,
+            window=self.window,
+            reserve=self.reserve,
+            tools=self.tools,
+            replay=self.replay,
+        )
 
 
 def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
@@ -287,23 +296,10 @@ def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
     return window - reserve, reserve
 
 
-def _prefix(prompts: PromptRegistry) -> str:
-    """Find the words every note begins with, by which a later fit knows it."""
-    return prompts.get("conversation.digest").partition("{")[0]
-
-
-def _shortener(
-    counter: TokenCounter, store: ToolResultStore | None, prompts: PromptRegistry
-) -> Callable[[str, int, str], str]:
-    """Make the function that cuts one tool result and keeps its original."""
-    from muntin.tool_results import truncate_tool_result
-
-    def shorten(text: str, max_tokens: int, name: str) -> str:
-        return truncate_tool_result(
-            text, max_tokens, counter=counter, store=store, name=name, prompts=prompts
-        )
-
-    return shorten
+def _prefixes(prompts: PromptRegistry) -> tuple[str, ...]:
+    """List the words notes begin with, by which a later fit knows them."""
+    own = prompts.get("conversation.digest").partition("{")[0]
+    return (own, prompts.get("trajectory.agent.marker"))
 
 
 def _like(given: Sequence[Any], messages: Sequence[Any]) -> Sequence[Any]:

@@ -11,16 +11,24 @@ from muntin.report.values import preview_of
 from muntin.shapes.blocks import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from muntin.draft import Draft
-    from muntin.fit import Job
     from muntin.report import Reason
 
 __all__ = ("report_of",)
 
 
-def report_of(draft: Draft, job: Job[Any], out: Sequence[Any]) -> AssemblyReport:
+def report_of(
+    draft: Draft,
+    out: Sequence[Any],
+    *,
+    budget: int,
+    window: int | None,
+    reserve: int,
+    tools: Sequence[Any],
+    replay: Callable[[int], AssemblyReport],
+) -> AssemblyReport:
     """Make the report: one decision for every message that was given."""
     decisions = tuple(_decisions(draft))
     roles = list(dict.fromkeys(decision.source for decision in decisions))
@@ -28,14 +36,14 @@ def report_of(draft: Draft, job: Job[Any], out: Sequence[Any]) -> AssemblyReport
     for index, decision in enumerate(decisions):
         used[decision.source] += draft.size[index]
     fixed = {"reply": REPLY_TOKENS}
-    if job.tool_tokens:
-        fixed = {"tools": job.tool_tokens, **fixed}
+    if tools:
+        fixed = {"tools": draft.overhead - REPLY_TOKENS, **fixed}
     written = {name: tokens for name, tokens in draft.written().items() if tokens}
     return AssemblyReport(
         kind="conversation",
-        budget=job.budget,
-        window=job.window,
-        reserve=job.reserve,
+        budget=budget,
+        window=window,
+        reserve=reserve,
         used=draft.total,
         counter=counter_name(draft.counter),
         exact=is_exact(draft.counter),
@@ -48,9 +56,9 @@ def report_of(draft: Draft, job: Job[Any], out: Sequence[Any]) -> AssemblyReport
         decisions=decisions,
         events=tuple(draft.events),
         notes=tuple(draft.notes),
-        pieces=tuple(_pieces(draft, job, out)),
+        pieces=tuple(_pieces(draft, tools, out)),
         question=preview_of(_question(draft)),
-        replay=job.replay,
+        replay=replay,
     )
 
 
@@ -90,9 +98,10 @@ def _why_kept(draft: Draft, index: int) -> Reason:
     return "protected" if draft.is_held(draft.unit_of(index)) else "recent"
 
 
-def _pieces(draft: Draft, job: Job[Any], out: Sequence[Any]) -> Iterator[Piece]:
-    if job.tools:
-        yield Piece.of("tools", canonical_json(list(job.tools)), job.tool_tokens)
+def _pieces(draft: Draft, tools: Sequence[Any], out: Sequence[Any]) -> Iterator[Piece]:
+    if tools:
+        tokens = draft.overhead - REPLY_TOKENS
+        yield Piece.of("tools", canonical_json(list(tools)), tokens)
     for position, message in enumerate(out):
         one = draft.counts.measure(message)
         text = canonical_json(one.shape.parts(message))

@@ -20,12 +20,12 @@ from muntin.shortening import cut_results
 from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from muntin.draft import Draft, Plan
     from muntin.turns import Unit
 
-__all__ = ("fold", "fold_everything", "retell", "write_note")
+__all__ = ("entries_of", "fold", "fold_everything", "retell", "transcript_line", "write_note")
 
 _STEP = 0.06
 """Share of the room by which a cut moves."""
@@ -37,6 +37,8 @@ _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
 _TASK = 0.10
 """Share of the room the first request may take to stay word for word."""
+_ENTRY_CHARACTERS = 20_000
+"""Characters of one message that are looked at where nothing else bounds them."""
 _DIGESTED_CHARACTERS = 200
 """Characters of old text looked at for each token the digest may take."""
 
@@ -132,7 +134,10 @@ def _not_recalled(
     draft: Draft, plan: Plan, foldable: Sequence[Unit], sizes: Sequence[int], room: int
 ) -> list[Unit]:
     """Take what is neither recent nor asked for."""
-    texts = ["\n".join(_line(entry) for entry in _entries_of(draft, unit)) for unit in foldable]
+    texts = [
+        "\n".join(transcript_line(entry) for entry in entries_of(draft, unit.indices))
+        for unit in foldable
+    ]
     kept = plan_recall(
         texts, plan.question, max_tokens=max(room, 0), counter=draft.counter, costs=sizes
     )
@@ -172,14 +177,15 @@ def _entries(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEn
     return entries
 
 
-def _entries_of(draft: Draft, unit: Unit) -> list[DigestEntry]:
-    return [entry for index in unit.indices for entry in _read(draft, index, 20_000)]
+def entries_of(draft: Draft, indices: Iterable[int]) -> list[DigestEntry]:
+    """Read messages as entries, oldest first, each up to a sane length."""
+    return [entry for index in indices for entry in _read(draft, index, _ENTRY_CHARACTERS)]
 
 
 def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
     view = draft.views[index]
-    # A note of an earlier fit: its heading is not a fact.
-    text = view.text.partition("\n")[2] if view.injected else view.text
+    # The heading of a note from an earlier fit is not a fact.
+    text = draft.body(view)
     stubs = [] if view.results else [thing.stub for thing in view.media]
     if text or stubs:
         yield DigestEntry(text=_window("\n".join([text, *stubs]), characters), role=view.role)
@@ -210,7 +216,7 @@ def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
         return facts
     entries = _entries(draft, [i for unit in gone for i in unit.indices], share)
     instruction = plan.prompts.render("conversation.summary", max_tokens=share)
-    text = "\n".join(_line(entry) for entry in entries)
+    text = "\n".join(transcript_line(entry) for entry in entries)
     try:
         reply = yield SummaryRequest(text=text, instruction=instruction, max_tokens=share)
     except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
@@ -226,7 +232,8 @@ def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
     return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)}"
 
 
-def _line(entry: DigestEntry) -> str:
+def transcript_line(entry: DigestEntry) -> str:
+    """Write an entry as one line of a transcript; no text in it can start a line of its own."""
     return f"{entry.tool or entry.role}: {_indented(entry.arguments or entry.text)}"
 
 

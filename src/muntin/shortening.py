@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 from muntin.message_tokens import FRAMING_TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from muntin.draft import Draft, Plan
+    from muntin.prompts import PromptRegistry
+    from muntin.result_store import ToolResultStore
+    from muntin.tokens import TokenCounter
+    from muntin.turns import Unit
 
-__all__ = ("cut_results", "drop_repeats", "fair_limit", "shorten_held", "shorten_old")
+__all__ = ("cut_results", "drop_repeats", "fair_limit", "shorten_held", "shorten_old", "shortener")
 
 LEAST_TEXT = "…"
 """What is left of a result for which there is no room at all."""
@@ -106,9 +110,20 @@ def drop_repeats(draft: Draft, plan: Plan) -> None:
         calls.update((call.name, call.arguments) for call in made.values())
 
 
-def shorten_held(draft: Draft, plan: Plan, budget: int) -> list[int]:
-    """Cut results of held units so that the draft is inside `budget`, and say which were cut."""
-    indices = draft.shortenable(index for unit in draft.held for index in unit.indices)
+def shorten_held(
+    draft: Draft, plan: Plan, budget: int, among: Sequence[Unit] | None = None
+) -> list[int]:
+    """Cut results of held units so that the draft is inside `budget`, and say which were cut.
+
+    Args:
+        draft: The conversation.
+        plan: What was asked for.
+        budget: Tokens to come to, if the results alone allow it.
+        among: Units whose results may be cut; `None` means all that are held.
+    """
+    indices = draft.shortenable(
+        index for unit in (draft.held if among is None else among) for index in unit.indices
+    )
     sizes = {
         index: [draft.counter(result.text) for result in draft.views[index].results]
         for index in indices
@@ -137,3 +152,17 @@ def _cut(draft: Draft, plan: Plan, index: int, call_id: str, text: str, limit: i
     if limit <= draft.counter(least):
         return least
     return plan.shorten(text, limit, draft.tool_name(index, call_id)) or least
+
+
+def shortener(
+    counter: TokenCounter, store: ToolResultStore | None, prompts: PromptRegistry
+) -> Callable[[str, int, str], str]:
+    """Make the function that cuts one tool result and keeps its original."""
+    from muntin.tool_results import truncate_tool_result
+
+    def shorten(text: str, max_tokens: int, name: str) -> str:
+        return truncate_tool_result(
+            text, max_tokens, counter=counter, store=store, name=name, prompts=prompts
+        )
+
+    return shorten

@@ -16,17 +16,21 @@ from muntin.testing.doubles import (
     SlowSummarizer,
     words_counter,
 )
+from muntin.testing.strict import RequestOverflow, RequestRefused, check_request
 from muntin.testing.suites import CounterSuite, SourceSuite, StateStoreSuite, ToolResultStoreSuite
 
 __all__ = (
     "CounterSuite",
     "FailingSummarizer",
     "FakeEmbedder",
+    "RequestOverflow",
+    "RequestRefused",
     "ScriptedLLM",
     "ScriptedReply",
     "SlowSummarizer",
     "SourceSuite",
     "StateStoreSuite",
     "ToolResultStoreSuite",
+    "check_request",
     "words_counter",
 )

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
     from typing import IO
 
-__all__ = ("exclusive", "keep_copy", "replace_file")
+__all__ = ("discard_leftovers", "exclusive", "keep_copy", "replace_file", "replacing")
 
+_SUFFIX = ".tmp"
 _POLL_SECONDS = 0.01
 """Between two tries for a lock somebody else holds."""
 
@@ -35,20 +36,43 @@ def replace_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: The content could not be written; the file is as it was.
     """
-    import tempfile
+    with replacing({path: data}):
+        pass
 
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+
+@contextmanager
+def replacing(contents: Mapping[Path, bytes]) -> Generator[None]:
+    """Write new contents beside several files of one folder; let them take the names at the end.
+
+    All that usually fails, a full disk above all, fails before the `with` block runs. Should it
+    raise, nothing is replaced.
+
+    Args:
+        contents: All of the new content of each file, in the order they are to be replaced.
+
+    Raises:
+        OSError: Some content could not be written; every file is as it was.
+    """
+    written: dict[str, Path] = {}
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)  # noqa: PTH105 - the one call that is atomic on every system
-    except BaseException:
+        for path, data in contents.items():
+            written[_written(path, data)] = path
+        yield
+        for name, path in written.items():
+            os.replace(name, path)  # noqa: PTH105 - the one call that is atomic on every system
+    finally:
+        for name in written:
+            with suppress(FileNotFoundError):
+                Path(name).unlink()
+    for folder in {path.parent for path in contents}:
+        _sync_folder(folder)
+
+
+def discard_leftovers(path: Path) -> None:
+    """Remove what killed writers of a file left beside it. The caller holds the folder's lock."""
+    for name in path.parent.glob(f".{path.name}.*{_SUFFIX}"):
         with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
-    _sync_folder(path.parent)
+            name.unlink()
 
 
 def keep_copy(path: Path, copy: Path) -> None:
@@ -60,7 +84,7 @@ def keep_copy(path: Path, copy: Path) -> None:
     Raises:
         OSError: The copy could not be made; what was there before is still there.
     """
-    link = copy.with_name(f".{copy.name}.{os.getpid()}.link")
+    link = copy.with_name(f".{copy.name}.{os.getpid()}{_SUFFIX}")
     try:
         with suppress(FileNotFoundError):
             link.unlink()  # left by a killed process of the same number
@@ -95,6 +119,22 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
             yield
         finally:
             _unlock(file)
+
+
+def _written(path: Path, data: bytes) -> str:
+    """Write a file of a name nobody else uses, force it to the disk, and return its name."""
+    import tempfile
+
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_SUFFIX, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        Path(name).unlink()
+        raise
+    return name
 
 
 def _sync_folder(folder: Path) -> None:

@@ -2,12 +2,15 @@
 
 `reasons` has the words, `values` and `account` the figures, `assembly` the report itself; `text` is
 the terminal's table, `html` the page, `wire` the written format, `diff` the comparison of two
-reports. It knows nothing of the builder or of `fit_messages`: they make its values.
+reports, `caching` finds what would break a prompt cache. It knows nothing of the builder or of
+`fit_messages`: they make its values.
 """
 
 from __future__ import annotations
 
 from muntin.report.assembly import AssemblyReport
+from muntin.report.caching import cache_warnings
+from muntin.report.diff import Change, PartChange, ReportDiff
 from muntin.report.reasons import REASONS, DecisionKind, PartGroup, Reason, ReportKind
 from muntin.report.values import (
     Cost,
@@ -22,15 +25,19 @@ from muntin.report.values import (
 __all__ = (
     "REASONS",
     "AssemblyReport",
+    "Change",
     "Cost",
     "Decision",
     "DecisionKind",
     "Event",
     "Part",
+    "PartChange",
     "PartGroup",
     "Piece",
     "Reason",
+    "ReportDiff",
     "ReportKind",
     "SourceReport",
+    "cache_warnings",
     "preview_of",
 )

@@ -112,11 +112,11 @@ class Account:
         )
         for part in report.parts:
             print(part.name, part.tokens, part.width)
-        #> system 30 29
-        #> question 10 10
-        #> structure -1 0
-        #> idle 41 41
-        #> reserve 20 20
+            #> system 30 29
+            #> question 10 10
+            #> structure -1 0
+            #> idle 41 41
+            #> reserve 20 20
         ```
         """
         return tuple(_parts(self))

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from muntin.report.reasons import Reason
+from muntin.segmentation import grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -258,4 +259,4 @@ def preview_of(text: str, *, limit: int = 120) -> str:
     line = " ".join(head.split()).encode("utf-8", "replace").decode("utf-8")
     if len(line) <= limit and len(head) == len(text):
         return line
-    return line[: limit - 1].rstrip() + "…"
+    return line[: grapheme_start(line, limit - 1)].rstrip() + "…"

@@ -95,10 +95,8 @@ def result_text(result: Any) -> str:
         found = [getattr(value, key) for key in _TEXT_NAMES if hasattr(value, key)]
     if found and isinstance(found[0], str):
         return found[0]
-    raise SourceError(
-        "recall",
-        f"returned a {type(cast('object', result)).__name__} without text (page_content, text, content)",
-    )
+    kind = type(cast("object", result)).__name__
+    raise SourceError("recall", f"returned a {kind} without page_content, text or content")
 
 
 _TEXT_NAMES = ("page_content", "text", "content")

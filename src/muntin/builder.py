@@ -1,6 +1,6 @@
 """One context out of several sources: gather, select, allocate, lay out, report.
 
-Each step is a function of values and this module is their composition. The six doors differ only
+Each step is a function of values and this module is their composition. The doors differ only
 in what they hand back and in how they fetch: the strings are the `.text` of the assembled object,
 and the async doors fetch on the event loop and then do what the sync ones do.
 """
@@ -23,7 +23,7 @@ from muntin.sources import agather, check_sources, gather
 from muntin.tokens import count_tokens, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from muntin.candidates import Embedding, Scope
     from muntin.layout import Item
@@ -235,6 +235,35 @@ class ContextBuilder:
         plan = self._plan(query, sources, system_prompt, budget)
         return self._assemble(plan, await agather(sources, query, scope), query_embedding)
 
+    def assemble_block(
+        self,
+        query: str,
+        gathered: Gathered,
+        *,
+        budget: int,
+        query_embedding: Embedding | None = None,
+    ) -> AssembledContext:
+        """Assemble the sections of what was gathered already, and their report.
+
+        For those who fetch themselves: nothing is fetched here, so another budget can be tried at
+        once.
+
+        Args:
+            query: The question, for the report.
+            gathered: What `muntin.sources.gather` or `agather` returned.
+            budget: Tokens the block may take, net. Not positive leaves room for nothing.
+            query_embedding: Vector of the question, as in `assemble`.
+
+        Raises:
+            ConfigurationError: A source is not named in `source_ratios`.
+            ContextWindowExceeded: A pinned candidate alone does not fit.
+        """
+        room = max(budget, 0)
+        self._check_names(gathered.candidates)
+        frame = self._framed(tuple(gathered.candidates), room)
+        plan = _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
+        return self._assemble(plan, gathered, query_embedding)
+
     def _plan(
         self,
         query: str,
@@ -274,7 +303,17 @@ class ContextBuilder:
     def _frame(self, sources: Sequence[ContextSource], limit: int, fixed: int = 0) -> Frame:
         """Charge the headings of all sources beside what is fixed."""
         check_sources(sources, self.config.source_ratios)
-        names = tuple(source.name for source in sources)
+        return self._framed(tuple(source.name for source in sources), limit, fixed)
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.config.source_ratios:
+                known = ", ".join(self.config.source_ratios)
+                raise ConfigurationError(
+                    f"source {name!r} has no ratio in source_ratios, which has: {known}"
+                )
+
+    def _framed(self, names: tuple[str, ...], limit: int, fixed: int = 0) -> Frame:
         structure = sum(self._dress.heading_tokens(name) for name in names)
         structure += self._dress.counter("\n\n") * max(len(names) - 1, 0)
         return Frame(sources=names, limit=limit, overhead=fixed + structure)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ("clean_text", "grapheme_start", "sentences")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile(
+    "(?<![\ud800-\udbff])[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])"
+)
 _LOOK_BACK = 8_192
 """Code points searched backwards for a certain border. Longer ones are nobody's character."""
 
@@ -57,7 +60,8 @@ def clean_text(text: str) -> str:
     """
     if text.isascii() or not _SURROGATE.search(text):
         return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    paired = _LONE_SURROGATE.sub("\ufffd", text)
+    return paired.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def grapheme_start(text: str, index: int) -> int:

@@ -26,6 +26,7 @@ _REMEMBERED_MESSAGES = 200_000
 """Messages all trails together may hold on to."""
 _TAKEN_BACK = 8
 """A history this much shorter than its trail is the same conversation, taken back a little."""
+_PROBE = 8
 _START = 2
 """Messages by which trails are filed; conversations that open alike are told apart by the rest."""
 
@@ -73,8 +74,14 @@ class Memory:
     def _filed(self, fresh: Trail, history: Sequence[Any]) -> tuple[Trail, int]:
         """Find the trail that knows most of a history, or file a new one; say how much it knows."""
         fresh.start = fresh.chain[-1]
+        filed = self._files.get(fresh.start, [])
+        if len(filed) > 1:
+            # A greeting opens a thousand chats: look a little further before comparing whole ones.
+            fresh.follow(history[:_PROBE], _START)
+            furthest = max(fresh.agrees_with(known) for known in filed)
+            filed = [known for known in filed if fresh.agrees_with(known) == furthest]
         shared, trail = len(fresh.messages), None
-        for known in self._files.get(fresh.start, ()):
+        for known in filed:
             reach = known.shared(history)
             if trail is None or reach > shared:
                 shared, trail = reach, known

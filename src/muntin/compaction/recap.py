@@ -73,13 +73,13 @@ def _read(saved: object) -> Recap:
     if entry.keys() != {"digest", "covered", "held", "text"}:
         raise StateCorruptError(f"this is no saved recap: {shown}")
     digest, covered, held, text = (entry[key] for key in ("digest", "covered", "held", "text"))
-    if not isinstance(covered, int) or covered < 1:
+    if type(covered) is not int or covered < 1:
         raise StateCorruptError(f"a saved recap covers {covered!r} messages")
     if not isinstance(text, str) or not text.strip():
         raise StateCorruptError("a saved recap is empty")
     if not isinstance(digest, str) or not _is_hex(digest):
         raise StateCorruptError(f"a saved recap has the digest {digest!r}")
-    places = cast("Sequence[object]", held) if isinstance(held, (list, tuple)) else (held,)
+    places = cast("Sequence[object]", held) if isinstance(held, (list, tuple)) else (None,)
     if not all(isinstance(place, int) and 0 <= place < covered for place in places):
         raise StateCorruptError(f"a saved recap of {covered} messages holds back {held!r}")
     kept = cast("tuple[int, ...]", tuple(places))

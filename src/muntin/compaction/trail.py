@@ -122,6 +122,16 @@ class Trail:
         """Whether a history opens with the very objects of this one: a cheap first look."""
         return bool(self.messages and history) and self.messages[0] is history[0]
 
+    def agrees_with(self, other: Trail) -> int:
+        """Count how many entries from the start say the same in both."""
+        both = zip(self.entries, other.entries, strict=False)
+        count = 0
+        for mine, theirs in both:
+            if mine.digest != theirs.digest:
+                break
+            count += 1
+        return count
+
     def follow(self, history: Sequence[Any], shared: int) -> None:
         """Bring the trail up to a history of which it knows the first `shared` messages."""
         self._forget_after(shared)

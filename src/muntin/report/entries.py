@@ -56,12 +56,14 @@ def decision_list(report: Account, shown: Sequence[Decision]) -> str:
         f'data-key="{key}">{name}</button></th>'
         for key, name in _COLUMNS.items()
     )
+    scored = any(one.score is not None or one.nearest is not None for one in shown)
+    look = "mtn-decisions" if scored else "mtn-decisions mtn-unscored"
     rows = "".join(_row(one, place) for place, one in enumerate(shown[:_STATIC_ROWS]))
     return (
         f'<section><h2>Decisions</h2><p class="mtn-aside">{_counted(report, shown, nouns)}</p>'
         f'<div class="mtn-live">{_tools(nouns)}{_chips(shown)}</div>'
         f'<div class="mtn-scroll" tabindex="0" role="region" aria-label="Decisions, scrollable">'
-        f'<table class="mtn-decisions" role="table" aria-rowcount="{len(shown) + 1}">'
+        f'<table class="{look}" role="table" aria-rowcount="{len(shown) + 1}">'
         f'<caption class="mtn-hidden">What happened to each of the {nouns}, and why</caption>'
         f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
         f'<tbody role="rowgroup">{rows}</tbody></table>'

@@ -53,7 +53,7 @@ check: $(VENV)/.installed-dev ## Check style, types, architecture, dependencies 
 	$(python) -m ruff format --check
 	$(VENV)/bin/basedpyright --level error
 	$(if $(wildcard tests/typed_examples),$(python) -m mypy --strict tests/typed_examples)
-	PYTHONPATH=integrations $(VENV)/bin/lint-imports
+	PYTHONPATH=integrations $(VENV)/bin/lint-imports --no-cache --no-logo
 	$(VENV)/bin/deptry src integrations
 	$(VENV)/bin/codespell
 

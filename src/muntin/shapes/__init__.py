@@ -11,7 +11,8 @@ It decides nothing about pairs or budgets: that is `turns` and `message_tokens`.
 
 from __future__ import annotations
 
-from muntin.shapes.registry import MessageShape, register_shape, shape_of, view
+from muntin.shapes.protocol import MessageShape
+from muntin.shapes.registry import register_shape, shape_of, view
 from muntin.shapes.views import Media, MessageView, ToolResult
 
 __all__ = (

@@ -10,7 +10,7 @@ from muntin.shapes.openai_chat import OPENAI_CHAT
 from muntin.shapes.openai_responses import OPENAI_RESPONSES
 
 if TYPE_CHECKING:
-    from muntin.shapes.registry import MessageShape
+    from muntin.shapes.protocol import MessageShape
 
 __all__ = ("dict_shape",)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from muntin.messages import Role, ToolCall
+    from muntin.shapes.protocol import MessageShape
     from muntin.shapes.views import MessageView
 
-__all__ = ("MessageShape", "register_shape", "shape_of", "view")
+__all__ = ("register_shape", "shape_of", "view")
 
 _GROUP = "muntin.shapes"
 _HINTS = {
@@ -21,48 +19,6 @@ _HINTS = {
     "langchain_core": 'pip install "muntin[langchain]"',
     "llama_index": 'pip install "muntin[llama-index]"',
 }
-
-
-class MessageShape(Protocol):
-    """How messages of one kind are read, and how changed copies of them are made.
-
-    No method ever changes the message it is given.
-    """
-
-    name: str
-    """Short name for errors and reports, such as `openai-chat`."""
-
-    def reads(self, message: Any) -> bool:
-        """Say whether this shape understands the message."""
-        ...
-
-    def parts(self, message: Any) -> Any:
-        """Return everything the view is read from, as plain comparable data.
-
-        Caches compare it with what they saw before, so it is cheap: live strings, lists and dicts,
-        no copies. Objects that can change in place and compare by identity do not belong in it.
-        """
-        ...
-
-    def view(self, message: Any) -> MessageView:
-        """Read the message."""
-        ...
-
-    def with_text(self, message: Any, text: str) -> Any:
-        """Return a copy whose readable text is `text`; everything else stays as it is."""
-        ...
-
-    def with_results(self, message: Any, texts: Mapping[str, str | None]) -> Any:
-        """Return a copy in which results (by call id) read as given; `None` removes one."""
-        ...
-
-    def note(self, text: str, role: Role) -> Any:
-        """Make a new message of this shape that holds `text`."""
-        ...
-
-    def answer(self, call: ToolCall, text: str) -> Any:
-        """Make a new message of this shape that answers `call`."""
-        ...
 
 
 _lock = threading.Lock()

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from chats import Recorder, call, chat, result, said, texts
 from muntin.compaction import HistoryCompactor
 from muntin.messages import Message
+from muntin.reinjection import reinject
 from muntin.shapes import view
+from muntin.state import AgentState
 from muntin.turns import pairing_problems
 
 if TYPE_CHECKING:
@@ -192,6 +194,21 @@ def test_injected_notes_are_kept_and_not_summarised() -> None:
     out = compactor.compact([*chat(4), state, *chat(4, start=4)])
     assert out.count(state) == 1
     assert "state" not in summarize.texts[0]
+
+
+def test_restored_state_is_recognised_in_any_shape() -> None:
+    """A plain dict has no field that says who put it in; the block itself does."""
+    summarize = Recorder("SUM1", "SUM2")
+    compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=190)
+    history = [message.to_dict() for message in chat(20)]
+    for steps in range(1, 4):
+        state = AgentState(goal="Rebook", plan=[f"step {number}" for number in range(steps)])
+        sent = reinject(state, history, max_tokens=200)
+        out = compactor.compact(list(sent))
+        assert sum("<agent-state" in message["content"] for message in out) == 1
+        history += [message.to_dict() for message in chat(2, start=20 + 2 * steps)]
+    assert summarize.calls == 1
+    assert "Rebook" not in summarize.texts[0]
 
 
 def test_notes_that_come_and_go_do_not_cost_a_recap() -> None:

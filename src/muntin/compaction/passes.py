@@ -23,6 +23,7 @@ from muntin.compaction.recap import Recap
 from muntin.compaction.trail import Refusal
 from muntin.compaction.transcript import Transcriber
 from muntin.message_tokens import FRAMING_TOKENS, counts_for
+from muntin.reinjection import is_state_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -232,6 +233,8 @@ class Passes:
             ):
                 return "recap"
         if view.injected and not view.results and not view.calls:
+            return "note"
+        if view.role in ("user", "system") and is_state_block(view.text):
             return "note"
         return "said"
 

@@ -1,10 +1,12 @@
 """How many tokens each source gets: quota by ratio first, then what others leave idle.
 
-Round one gives every source its quota, its ratio's share of the region. Round two lends what is
-idle to those who still want something, in proportion to what they want; and again, until a round
-places nothing more. What is then left goes to single items that still fit, the best first. Only an
-item that can still be placed counts as wanted, so one giant passage neither empties its own source
-nor swallows the surplus of the others.
+Round one gives every source its quota, its ratio's share of the region. Items take their turns in
+one order over all sources, the best first; the last item a source begins inside its quota may run
+over the border, because a quota that ends in the middle of a passage helps nobody. Round two lends
+what is idle to those who still want something, in proportion to what they want; and again, until a
+round places nothing more. What is then left goes to single items that still fit, the best first.
+Only an item that can still be placed counts as wanted, so one giant passage neither empties its own
+source nor swallows the surplus of the others.
 
 Shares are whole tokens by the largest remainder, so they sum exactly; ties go by name, so the
 order in which the sources were given changes nothing.
@@ -104,11 +106,11 @@ def allocate(
         costs: Tokens of each item, by source, the item that deserves a place most first.
         region: Tokens to divide.
         ratios: Weight of each source; only proportions among the sources in `costs` matter.
-        allow_borrow: Whether idle quota is lent.
+        allow_borrow: Whether idle quota is lent; otherwise no item runs over a quota either.
         fill: Whether an item that does not fit is passed over for the next; otherwise a source
             stops at its first item that does not fit, and lending happens once.
-        order: All items as (source, position), the one that deserves a place most first, for the
-            tokens that are left when lending is over. Items it does not name are not placed then.
+        order: All items as (source, position), the one that deserves a place most first; without
+            it sources take turns item by item, by name.
 
     ```python
     from muntin.allocation import allocate
@@ -124,13 +126,16 @@ def allocate(
     region = max(region, 0)
     quotas = split(region, weights) if fill else _floors(region, weights)
     book = _Book({name: costs[name] for name in names}, stops=not fill)
-    for name in names:
-        book.place(name, quotas[name])
     if allow_borrow and fill:
+        turns = order or _in_turns(costs)
+        book.take_turns(turns, quotas, region)
         _lend_until_settled(book, region)
-        book.place_singly(order, region)
-    elif allow_borrow:
-        _lend_once(book, quotas)
+        book.place_singly(turns, region)
+    else:
+        for name in names:
+            book.place(name, quotas[name])
+        if allow_borrow:
+            _lend_once(book, quotas)
     shares = {
         name: Share(
             quota=quotas[name], used=book.used[name], placed=tuple(sorted(book.placed[name]))
@@ -161,11 +166,25 @@ class _Book:
                 rest.append(item)
                 stopped = stopped or self._stops
                 continue
-            self.placed[name].append(item)
-            self.used[name] += cost
+            self._put(name, item)
             room -= cost
         self.waiting[name] = rest
         return len(self.placed[name]) > before
+
+    def take_turns(
+        self, order: Iterable[tuple[str, int]], quotas: Mapping[str, int], region: int
+    ) -> None:
+        """Place items in one order over all sources, each source until its quota is reached.
+
+        An item more than twice as large as the whole quota waits for a loan.
+        """
+        room = region
+        for name, item in order:
+            cost = self.costs[name][item]
+            if cost <= min(room, 2 * quotas[name]) and self.used[name] < quotas[name]:
+                self._put(name, item)
+                room -= cost
+        self._forget_placed()
 
     def place_singly(self, order: Iterable[tuple[str, int]], region: int) -> None:
         """Place whatever single item still fits, in a given order over all sources."""
@@ -174,9 +193,18 @@ class _Book:
         for name, item in order:
             cost = self.costs[name][item]
             if cost <= room and item in still[name]:
-                self.placed[name].append(item)
-                self.used[name] += cost
+                self._put(name, item)
                 room -= cost
+        self._forget_placed()
+
+    def _put(self, name: str, item: int) -> None:
+        self.placed[name].append(item)
+        self.used[name] += self.costs[name][item]
+
+    def _forget_placed(self) -> None:
+        for name, placed in self.placed.items():
+            gone = set(placed)
+            self.waiting[name] = [item for item in self.waiting[name] if item not in gone]
 
     def wants(self, room: float) -> dict[str, float]:
         """Return the tokens of each source's waiting items, of those that fit the room alone."""
@@ -184,6 +212,11 @@ class _Book:
             name: float(sum(cost for item in items if (cost := self.costs[name][item]) <= room))
             for name, items in self.waiting.items()
         }
+
+
+def _in_turns(costs: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+    places = [(place, name) for name, items in costs.items() for place in range(len(items))]
+    return [(name, place) for place, name in sorted(places)]
 
 
 def _lend_until_settled(book: _Book, region: int) -> None:

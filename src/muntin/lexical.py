@@ -191,27 +191,51 @@ _MIX = 0x9E3779B97F4A7C15
 """An odd 64-bit constant (2**64 / golden ratio): multiplication by it is a bijection."""
 
 
-def shingles(text: str, *, size: int = 3) -> NDArray[np.uint64]:
-    """Hash every run of `size` consecutive words; sorted, each once.
+def shingles(
+    texts: Sequence[str], *, size: int = 3
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Hash every run of `size` consecutive words of every text.
 
     Two texts resemble each other as far as their shingles overlap (Broder 1997). A text of fewer
     words than `size` is one shingle; a text without words has none. The hashes are the same in
     every process and on every machine.
 
+    Args:
+        texts: The texts, all at once: cutting them is cheap, and the rest is done in one go.
+        size: Words per shingle.
+
+    Returns:
+        The hashes and the position of the text each belongs to, both of shape `(m,)`, sorted by
+        hash and then by text; a text has each of its shingles once.
+
     ```python
     from muntin.lexical import shingles
 
-    print(len(shingles("a b c d")), len(shingles("a b")), len(shingles("?!")))
-    #> 2 1 0
+    hashes, owners = shingles(["a b c d", "b c d e", "?!"])
+    print(len(hashes), sorted(owners.tolist()), len(set(hashes.tolist())))
+    #> 4 [0, 0, 1, 1] 3
     ```
     """
-    found = words(text)
-    if not found:
-        return np.zeros(0, dtype=np.uint64)
-    hashes = np.fromiter(map(_word_hash, found), dtype=np.uint64, count=len(found))
-    span = min(size, len(found))
+    cut = [words(text) for text in texts]
+    lengths = np.array([len(found) for found in cut], dtype=np.int64)
+    total = int(lengths.sum())
+    every = (_word_hash(word) for found in cut for word in found)
+    hashes = np.fromiter(every, dtype=np.uint64, count=total)
+    owners = np.repeat(np.arange(len(cut)), lengths)
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    at = np.arange(total)
+    whole = at + size <= ends  # where a full run begins; a short text is one run, from its start
+    begins = whole | ((at == ends - lengths[owners]) & (lengths[owners] < size))
     mix = np.uint64(_MIX)
-    runs = np.zeros(len(found) - span + 1, dtype=np.uint64)
-    for offset in range(span):
-        runs = (runs ^ hashes[offset : offset + len(runs)]) * mix
-    return np.unique(runs)
+    runs = np.zeros(total, dtype=np.uint64)
+    for offset in range(size):
+        inside = at + offset < ends
+        shifted = np.zeros(total, dtype=np.uint64)
+        shifted[inside] = hashes[(at + offset)[inside]]
+        runs = np.where(inside, (runs ^ shifted) * mix, runs)
+    runs, owners = runs[begins], owners[begins]
+    order = np.lexsort((owners, runs))
+    runs, owners = runs[order], owners[order]
+    first = np.ones(len(runs), dtype=bool)
+    first[1:] = (runs[1:] != runs[:-1]) | (owners[1:] != owners[:-1])
+    return runs[first], owners[first]

@@ -122,30 +122,30 @@ class WordOverlap:
     """Compare candidates by the containment of their word shingles."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        sets = [shingles(text, size=_SHINGLE_WORDS) for text in texts]
-        self.count = len(sets)
-        self._sizes = np.array([len(found) for found in sets], dtype=np.int64)
-        owners = np.repeat(np.arange(self.count), self._sizes)
-        every = np.concatenate(sets) if sets else np.zeros(0, dtype=np.uint64)
-        _, numbers, occurrences = np.unique(every, return_inverse=True, return_counts=True)
-        shared = occurrences[numbers] > 1  # a shingle nobody else has cannot overlap
-        numbers, owners = numbers[shared], owners[shared]
-        self._own = np.split(numbers, np.searchsorted(owners, np.arange(1, self.count)))
-        by_number = np.argsort(numbers, kind="stable")
-        self._holders = owners[by_number]
-        ordered = numbers[by_number]
-        edges = np.arange(len(occurrences) + 1)
-        self._starts = np.searchsorted(ordered, edges)
+        hashes, owners = shingles(texts, size=_SHINGLE_WORDS)
+        self.count = len(texts)
+        self._sizes = np.bincount(owners, minlength=self.count)
+        starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
+        sizes = np.diff(np.append(starts, len(hashes)))
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        shared = sizes[number] > 1  # a shingle nobody else has cannot overlap
+        self._holders, self._starts, self._ends = owners, starts, starts + sizes
+        by_owner = np.argsort(owners[shared], kind="stable")
+        borders = np.searchsorted(owners[shared][by_owner], np.arange(1, self.count))
+        self._own = np.split(number[shared][by_owner], borders)
+
+    def overlaps(self, index: int) -> bool:
+        """Say whether candidate `index` has a shingle in common with anyone."""
+        return len(self._own[index]) > 0
 
     def row(self, index: int) -> Row:
         """Return the share of shingles candidate `index` has in common with each, shape `(n,)`."""
         common = np.zeros(self.count)
-        numbers = self._own[index] if self.count else np.zeros(0, dtype=np.int64)
-        if len(numbers):
-            spans = [self._holders[self._starts[n] : self._starts[n + 1]] for n in numbers]
+        if self.overlaps(index):
+            spans = [self._holders[self._starts[n] : self._ends[n]] for n in self._own[index]]
             common = np.bincount(np.concatenate(spans), minlength=self.count).astype(np.float64)
-        smaller = np.minimum(self._sizes, self._sizes[index])
-        np.divide(common, smaller, out=common, where=smaller > 0)
+            smaller = np.minimum(self._sizes, self._sizes[index])
+            np.divide(common, smaller, out=common, where=smaller > 0)
         if self._sizes[index]:
             common[index] = 1.0
         return common
@@ -155,24 +155,31 @@ class WordOverlap:
         return row >= threshold**_WORDS_PER_COSINE
 
 
-class _EitherOf:
-    """Compare by vectors where both candidates have one, by words otherwise."""
+class _Both:
+    """Compare by vectors where both candidates have one, by words otherwise.
+
+    Words have a vote on duplicates in any case: overlapping windows of one document share most of
+    their words and yet have vectors that differ.
+    """
 
     def __init__(self, cosines: Cosines, overlap: WordOverlap) -> None:
         self._cosines, self._overlap = cosines, overlap
         self._present = cosines.present
 
     def row(self, index: int) -> Row:
-        words = self._overlap.row(index)
         if not self._present[index]:
-            return words
-        return np.where(self._present, self._cosines.row(index), words)
+            return self._overlap.row(index)
+        if self._cosines.complete:
+            return self._cosines.row(index)
+        return np.where(self._present, self._cosines.row(index), self._overlap.row(index))
 
     def duplicates(self, index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
-        by_words = self._overlap.duplicates(index, row, threshold)
-        if not self._present[index]:
-            return by_words
-        return np.where(self._present, self._cosines.duplicates(index, row, threshold), by_words)
+        near = np.zeros(len(row), dtype=bool)
+        if self._overlap.overlaps(index):
+            near = self._overlap.duplicates(index, self._overlap.row(index), threshold)
+        if self._present[index]:
+            near |= self._present & self._cosines.duplicates(index, row, threshold)
+        return near
 
 
 def measure_of(
@@ -189,10 +196,10 @@ def measure_of(
         return WordOverlap([candidate.content for candidate in candidates]), ()
     vectors = [candidate.embedding for candidate in candidates]
     cosines = Cosines(vectors, expected_rows=expected_rows)
-    if similarity == "embedding" or cosines.complete:
+    if similarity == "embedding":
         return cosines, cosines.ignored
     words = WordOverlap([candidate.content for candidate in candidates])
-    return _EitherOf(cosines, words), cosines.ignored
+    return _Both(cosines, words), cosines.ignored
 
 
 def cosines_to(query: Embedding, embeddings: Sequence[Embedding | None]) -> Row:
@@ -298,7 +305,8 @@ def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
 def _twins(rows: Row) -> NDArray[np.intp] | None:
     """Give equal rows the index of the first of them, or `None` where all differ."""
     marks = np.bitwise_xor.reduce(np.ascontiguousarray(rows).view(np.uint32), axis=1)
-    if len(np.unique(marks)) == len(rows):
+    marks.sort()
+    if not (marks[1:] == marks[:-1]).any():
         return None
     first: dict[bytes, int] = {}
     return np.array([first.setdefault(row.tobytes(), at) for at, row in enumerate(rows)])

@@ -7,7 +7,8 @@ sections of others alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from muntin.candidates import Candidate
     from muntin.report import AssemblyReport, Decision, SourceReport
+    from muntin.state import AgentState
 
 # --- text ----------------------------------------------------------------------------------------
 
@@ -214,4 +216,56 @@ def offers(max_size: int = 5) -> SearchStrategy[dict[str, list[Candidate]]]:
     """Draw what up to four sources return, by name; the same text may come from several."""
     return st.dictionaries(
         st.sampled_from(SOURCE_NAMES), st.lists(candidates(), max_size=max_size), max_size=4
+    )
+
+
+# --- tool results and state ----------------------------------------------------------------------
+
+json_values: SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**30), 10**30),
+        st.floats(allow_nan=False, allow_infinity=False),
+        encodable_text,
+        plain_words.map(lambda words: " ".join([words] * 9)),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=12),
+        st.dictionaries(st.one_of(plain_words, encodable_text), inner, max_size=9),
+    ),
+    max_leaves=40,
+)
+"""What a tool may return as JSON: nested, mixed, with long and odd strings."""
+
+tool_outputs: SearchStrategy[str] = st.one_of(
+    nasty_text,
+    st.lists(text, max_size=60).map("\n".join),
+    st.builds(lambda piece, times: piece * times, nasty_text, st.integers(1, 40)),
+    json_values.map(lambda value: json.dumps(value, ensure_ascii=False)),
+    json_values.map(lambda value: json.dumps(value, indent=2)),
+)
+"""What a tool may return at all: prose, lines, one endless line, JSON of any layout."""
+
+
+@st.composite
+def agent_states(draw: st.DrawFn) -> AgentState:
+    """Draw a state as agents write them: strings and values mixed, names that match or do not."""
+    from muntin.state import AgentState, Note, Step
+
+    words = st.one_of(plain_words, nasty_text)
+    note = st.builds(Note, words, st.sampled_from(["", "n1", "n2"]))
+    notes = st.lists(st.one_of(words, note), max_size=6)
+    status = st.sampled_from(["pending", "current", "done", "failed", "skipped"])
+    step = st.one_of(words, st.builds(Step, words, status, st.sampled_from(["", "s1", "s2"])))
+    plan = draw(st.lists(step, max_size=7))
+    names = [str(one) for one in plan] + ["s1", "not in the plan"]
+    return AgentState(
+        goal=draw(words),
+        plan=plan,
+        completed_steps=draw(st.lists(st.sampled_from(names), max_size=4)),
+        current_step=draw(st.one_of(st.none(), st.sampled_from(names))),
+        key_findings=draw(notes),
+        failed_approaches=draw(notes),
+        open_questions=draw(notes),
     )

@@ -168,7 +168,7 @@ def resolved(
     ]
     unknown = tuple(name for name in dict.fromkeys(completed) if left[name] > 0)
     current = clean_text(_text("current_step", current_step or ""))
-    named = [step for step in steps if current in (step.id, step.text)]
+    named = [step for step in steps if current and current in (step.id, step.text)]
     first = [step.id for step in named if step.status in ("pending", "current")]
     first += [step.id for step in steps if step.status == "current"]
     return Snapshot(

@@ -313,7 +313,7 @@ def _emptied(value: object, _room: int) -> str:
 
 def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) -> str:
     """Show what fits of both ends, when there is no room for a marker."""
-    return truncate_to_tokens(text, max_tokens, counter, keep="ends")
+    return truncate_to_tokens(text, max_tokens, counter, keep="ends") or "…"
 
 
 def _largest(

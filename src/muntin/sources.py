@@ -12,7 +12,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from muntin.candidates import Candidate
 from muntin.errors import AsyncSourceError, ConfigurationError, SourceError
@@ -26,6 +26,10 @@ __all__ = ("CallableSource", "ContextSource", "Gathered", "agather", "check_sour
 
 OnError = Literal["raise", "skip"]
 """What a failing source does to the build: end it, or be left out and named in the report."""
+
+
+class _TakesScopeByName(Protocol):
+    def __call__(self, query: str, /, *, scope: Any) -> Any: ...
 
 
 class ContextSource(ABC):
@@ -78,7 +82,7 @@ class CallableSource(ContextSource):
     def __init__(
         self,
         name: str,
-        fetch: Callable[..., Any],
+        fetch: Callable[[str], Any] | Callable[[str, Any], Any] | _TakesScopeByName,
         *,
         pass_scope: bool | None = None,
         timeout: float | None = None,
@@ -93,7 +97,7 @@ class CallableSource(ContextSource):
         self.name = name
         self.timeout = timeout
         self.on_error = on_error
-        self._fetch = fetch
+        self._fetch: Callable[..., Any] = fetch
         self._takes_scope = _takes_scope(fetch) if pass_scope is None else False
         self._by_keyword = pass_scope is True
 

@@ -8,6 +8,7 @@ the neutral value has no field for travels in its metadata.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -111,8 +112,9 @@ def candidates_of(value: object, *, name: str, score: Score = RELEVANCE) -> list
         return []
     if isinstance(value, (str, Document, Candidate, BaseMessage)):
         return [_candidate(value, name, score)]
+    kind = type(value).__name__
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
-        raise SourceError(name, f"holds {type(value).__name__}: {_ACCEPTED}")
+        raise SourceError(name, f"holds {kind}: {_ACCEPTED}")
     return [_candidate(item, name, score) for item in cast("Iterable[object]", value)]
 
 
@@ -120,6 +122,7 @@ _ACCEPTED = "give documents, candidates, strings or messages"
 
 
 def _candidate(item: object, name: str, score: Score) -> Candidate:
+    kind = type(item).__name__
     if isinstance(item, Candidate):
         return item
     if isinstance(item, str):
@@ -135,17 +138,18 @@ def _candidate(item: object, name: str, score: Score) -> Candidate:
         if len(pair) == 2 and isinstance(pair[0], Document) and _number(pair[1]) is not None:
             given = _number(pair[1])
             return candidate_of(pair[0], score=lambda _: given)
-    raise SourceError(name, f"holds a {type(item).__name__}: {_ACCEPTED}")
+    raise SourceError(name, f"holds a {kind}: {_ACCEPTED}")
 
 
 def _number(value: object) -> float | None:
-    """Read a score; numbers of numpy have `__float__`, too, and bools are none."""
+    """Read a score; numbers of numpy have `__float__`, too. Bools and NaN are none."""
     if value is None or isinstance(value, (bool, str)):
         return None
     try:
-        return float(cast("float", value))
+        number = float(cast("float", value))
     except (TypeError, ValueError):
         return None
+    return number if math.isfinite(number) else None
 
 
 # --- messages ------------------------------------------------------------------------------------

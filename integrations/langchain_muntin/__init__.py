@@ -1,0 +1,95 @@
+"""muntin for LangChain and LangGraph: prompts, agents and retrievers that fit the window.
+
+`ContextAssembler` stands in a chain before the model, `ContextWindowMiddleware` inside an agent,
+`AssembledRetriever` and `BudgetCompressor` where documents come from. All public names are here,
+each loaded when it is first used. The middleware needs the extra `agents`, everything else
+`langchain`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+try:
+    from langchain_muntin._shapes import SHAPE
+except ModuleNotFoundError as missing:
+    if (missing.name or "").partition(".")[0] != "langchain_core":
+        raise
+    raise ImportError(
+        'langchain_muntin needs LangChain: pip install "muntin[langchain]"', name=missing.name
+    ) from missing
+
+from muntin.shapes import register_shape
+
+if TYPE_CHECKING:
+    from langchain_muntin._conversion import candidate_of, document_of, from_muntin, to_muntin
+    from langchain_muntin.assembler import ContextAssembler
+    from langchain_muntin.compressor import BudgetCompressor
+    from langchain_muntin.history import CompactingChatMessageHistory
+    from langchain_muntin.middleware import ContextWindowMiddleware
+    from langchain_muntin.nodes import compact_messages, context_window_node
+    from langchain_muntin.prompt_value import AssembledPrompt
+    from langchain_muntin.retriever import AssembledRetriever
+    from langchain_muntin.sources import (
+        ChatHistorySource,
+        RetrieverSource,
+        RunnableSource,
+        StoreSource,
+    )
+    from langchain_muntin.summarizer import ModelSummarizer
+
+register_shape(SHAPE)
+
+_HOMES = {
+    "AssembledPrompt": "prompt_value",
+    "AssembledRetriever": "retriever",
+    "BudgetCompressor": "compressor",
+    "ChatHistorySource": "sources",
+    "CompactingChatMessageHistory": "history",
+    "ContextAssembler": "assembler",
+    "ContextWindowMiddleware": "middleware",
+    "ModelSummarizer": "summarizer",
+    "RetrieverSource": "sources",
+    "RunnableSource": "sources",
+    "StoreSource": "sources",
+    "candidate_of": "_conversion",
+    "compact_messages": "nodes",
+    "context_window_node": "nodes",
+    "document_of": "_conversion",
+    "from_muntin": "_conversion",
+    "to_muntin": "_conversion",
+}
+
+__all__ = (
+    "AssembledPrompt",
+    "AssembledRetriever",
+    "BudgetCompressor",
+    "ChatHistorySource",
+    "CompactingChatMessageHistory",
+    "ContextAssembler",
+    "ContextWindowMiddleware",
+    "ModelSummarizer",
+    "RetrieverSource",
+    "RunnableSource",
+    "StoreSource",
+    "candidate_of",
+    "compact_messages",
+    "context_window_node",
+    "document_of",
+    "from_muntin",
+    "to_muntin",
+)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the room it lives in."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'langchain_muntin' has no attribute {name!r}")
+    found = getattr(import_module(f"langchain_muntin.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,211 @@
+"""One assembly, after everything was fetched: how much passages get, what of the talk stays.
+
+The window is one account. Tools, system prompt and question are charged first; passages may take
+their share of the rest, and whatever the conversation leaves idle on top of it; the conversation is
+fitted into what remains. Nothing is fetched here, so the same assembly can be tried in another
+budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from langchain_muntin._shapes import MARK
+from langchain_muntin._steps import Fit, drive, sound
+from langchain_muntin.prompt_value import AssembledPrompt
+from muntin.errors import ContextWindowExceeded
+from muntin.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.report import AssemblyReport, SourceReport
+from muntin.turns import leading_system, newest_user
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_muntin._steps import Policy
+    from muntin.assembled import AssembledContext
+    from muntin.builder import ContextBuilder
+    from muntin.candidates import Embedding
+    from muntin.fit import FittedMessages
+    from muntin.message_tokens import MessageCounts
+    from muntin.prompts import PromptRegistry
+    from muntin.result_store import ToolResultStore
+    from muntin.sources import Gathered
+
+__all__ = ("Assembly", "Place")
+
+Place = Literal["system", "question"]
+"""Where passages stand: in a system message behind the leading ones, or in a message of their own
+right before the question, so that everything before it stays in the provider's cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """Everything one assembly is made of."""
+
+    messages: Sequence[BaseMessage]
+    """The conversation, system prompt and question included."""
+    question: str
+    """What passages were looked for."""
+    gathered: Gathered | None
+    """What was fetched; `None` where there are no sources."""
+    budget: int
+    """Tokens the request may take."""
+    window: int | None
+    """Tokens of the window; `None` when unknown."""
+    reserve: int
+    """Tokens kept free for the answer."""
+    tools: Sequence[Any]
+    """Tool schemas that travel with the request."""
+    tool_tokens: int
+    """What they cost."""
+    share: float
+    """Share of what is not fixed that passages may take however long the conversation is."""
+    place: Place
+    """Where passages stand."""
+    builder: ContextBuilder
+    """Assembles the passages."""
+    counts: MessageCounts
+    """What messages cost."""
+    prompts: PromptRegistry | None = None
+    """Texts of notes."""
+    summarizer: Any = None
+    """Asked for a recap of what is left out; `None` asks nobody."""
+    store: ToolResultStore | None = None
+    """Keeps the originals of tool results that are cut."""
+    query_embedding: Embedding | None = None
+    """Vector of the question."""
+    recall: bool = False
+    """Whether older messages that speak of the question are kept before newer ones."""
+
+    def policy(self) -> Policy[AssembledPrompt]:
+        """Assemble the passages and fit the conversation around them.
+
+        Raises:
+            ContextWindowExceeded: What must stay is over the budget even without passages.
+        """
+        talk = sound(self.messages, self.counts, self.prompts)
+        room = self._room(talk.messages)
+        while True:
+            context = self._context(room)
+            messages = self._placed(talk.messages, context)
+            try:
+                fitted: FittedMessages[Sequence[BaseMessage]] = yield Fit(
+                    messages=messages, arguments=self._fitting()
+                )
+            except ContextWindowExceeded as exceeded:
+                if context is None or not context.text:
+                    raise
+                # What must stay of the talk needs more than its share: passages give way.
+                excess = exceeded.needed - exceeded.available
+                room = max(min(room, context.report.used) - excess, 0)
+            else:
+                return self._prompt(fitted, messages, context, talk.notes)
+
+    def _prompt(
+        self,
+        fitted: FittedMessages[Sequence[BaseMessage]],
+        messages: Sequence[BaseMessage],
+        context: AssembledContext | None,
+        notes: tuple[str, ...],
+    ) -> AssembledPrompt:
+        return AssembledPrompt.of(
+            fitted.messages,
+            account=lambda: self._report(fitted, messages, context, notes),
+            context=context,
+        )
+
+    def _room(self, talk: Sequence[BaseMessage]) -> int:
+        """Say what passages may take: their share, and what the conversation leaves idle."""
+        sizes = [one.tokens for one in self.counts.measure_all(talk)]
+        views = [one.view for one in self.counts.measure_all(talk)]
+        asked = newest_user(views)
+        fixed = sum(sizes[: leading_system(views)]) + (0 if asked is None else sizes[asked])
+        overhead = self.tool_tokens + REPLY_TOKENS + FRAMING_TOKENS
+        share = int(self.share * max(self.budget - overhead - fixed, 0))
+        return max(self.budget - overhead - sum(sizes), share)
+
+    def _context(self, room: int) -> AssembledContext | None:
+        if self.gathered is None:
+            return None
+        return self.builder.assemble_block(
+            self.question, self.gathered, budget=room, query_embedding=self.query_embedding
+        )
+
+    def _placed(
+        self, talk: Sequence[BaseMessage], context: AssembledContext | None
+    ) -> Sequence[BaseMessage]:
+        """Put the passages in their place; without any, the conversation is as it was."""
+        if context is None or not context.text:
+            return talk
+        views = [one.view for one in self.counts.measure_all(talk)]
+        if self.place == "system":
+            at = leading_system(views)
+            block: BaseMessage = SystemMessage(context.text, additional_kwargs=_CONTEXT)
+        else:
+            asked = newest_user(views)
+            at = len(talk) if asked is None else asked
+            block = HumanMessage(context.text, additional_kwargs=_CONTEXT)
+        return [*talk[:at], block, *talk[at:]]
+
+    def _fitting(self) -> dict[str, Any]:
+        return {
+            "budget": self.budget,
+            "tools": self.tools,
+            "summarizer": self.summarizer,
+            "store": self.store,
+            "prompts": self.prompts,
+            "counts": self.counts,
+            "question": self.question if self.recall else None,
+        }
+
+    def _report(
+        self,
+        fitted: FittedMessages[Sequence[BaseMessage]],
+        messages: Sequence[BaseMessage],
+        context: AssembledContext | None,
+        notes: tuple[str, ...],
+    ) -> AssemblyReport:
+        """Write one account of the whole window out of the two that were made on the way."""
+        talk = fitted.report
+        views = [one.view for one in self.counts.measure_all(messages)]
+        asked = newest_user(views)
+        is_block = [m.additional_kwargs.get(MARK) == "context" for m in messages]
+        leading = range(leading_system(views))
+        fixed = {"system": 0, "question": 0, **talk.fixed}
+        decisions = list(context.report.decisions if context else ())
+        said: list[Any] = []
+        for one in talk.decisions:
+            if is_block[one.index]:
+                continue
+            if one.index in leading:
+                fixed["system"] += one.kept_tokens
+            elif one.index == asked and one.kind == "kept":
+                fixed["question"] += one.kept_tokens
+            else:
+                said.append(replace(one, source=_TALK))
+        sources = list(context.report.sources if context else ())
+        if said:
+            used = sum(one.kept_tokens for one in said)
+            sources.append(SourceReport.of(_TALK, said, used=used))
+        return replace(
+            talk,
+            kind="context" if context else "conversation",
+            window=self.window,
+            reserve=self.reserve,
+            fixed={name: tokens for name, tokens in fixed.items() if tokens},
+            sources=tuple(sources),
+            decisions=(*decisions, *said),
+            events=(*(context.report.events if context else ()), *talk.events),
+            notes=(*notes, *(context.report.notes if context else ()), *talk.notes),
+            replay=self._replay,
+        )
+
+    def _replay(self, max_tokens: int) -> AssemblyReport:
+        return drive(replace(self, budget=max_tokens, summarizer=None).policy()).report
+
+
+_CONTEXT = {MARK: "context"}
+_TALK = "conversation"

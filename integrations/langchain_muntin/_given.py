@@ -1,0 +1,97 @@
+"""Make sources of whatever stands under a name: retrievers, runnables, functions, or values."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+
+from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
+from langchain_muntin.sources import RetrieverSource, RunnableSource
+from muntin.errors import ConfigurationError
+from muntin.sources import CallableSource, ContextSource
+
+if TYPE_CHECKING:
+    from muntin.candidates import Candidate, Scope
+
+__all__ = ("source_of", "standing_sources")
+
+
+def source_of(name: str, given: object, *, score: Score = RELEVANCE) -> ContextSource:
+    """Make a source of whatever stands under a name: the three ways to give one, and values.
+
+    Args:
+        name: Name of the source.
+        given: A `ContextSource`, a retriever, any other runnable, a function of the question, or
+            the candidates themselves.
+        score: Where a document's score is.
+
+    Raises:
+        ConfigurationError: A `ContextSource` under another name than its own.
+    """
+    if isinstance(given, ContextSource):
+        if given.name != name:
+            raise ConfigurationError(f"the source named {given.name!r} is given as {name!r}")
+        return given
+    if isinstance(given, BaseRetriever):
+        return RetrieverSource(name, given, score=score)
+    if isinstance(given, Runnable):
+        return RunnableSource(name, cast("Runnable[str, Any]", given), score=score)
+    if callable(given):
+        return CallableSource(name, _reading(name, given, score))
+    found = candidates_of(given, name=name, score=score)
+    return _Given(name, found)
+
+
+class _Given(ContextSource):
+    """Offer candidates that are there already."""
+
+    def __init__(self, name: str, candidates: list[Candidate]) -> None:
+        self.name = name
+        self._candidates = candidates
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - whatever is asked
+        return self._candidates
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - whatever is asked
+        return self._candidates
+
+
+def _reading(name: str, ask: Callable[..., Any], score: Score) -> Callable[..., Any]:
+    """Let a function return documents and messages as well as candidates."""
+    if inspect.iscoroutinefunction(ask):
+
+        @functools.wraps(ask)
+        async def awaiting(*args: Any, **kwargs: Any) -> list[Candidate]:
+            return candidates_of(await ask(*args, **kwargs), name=name, score=score)
+
+        return awaiting
+
+    @functools.wraps(ask)
+    def asking(*args: Any, **kwargs: Any) -> list[Candidate]:
+        return candidates_of(ask(*args, **kwargs), name=name, score=score)
+
+    return asking
+
+
+def standing_sources(sources: Any) -> tuple[ContextSource, ...]:
+    """Read the sources an assembler is made with."""
+    if sources is None:
+        return ()
+    if isinstance(sources, Mapping):
+        named = cast("Mapping[str, object]", sources)
+        return tuple(source_of(name, given) for name, given in named.items())
+    if isinstance(sources, ContextSource):
+        return (sources,)
+    found = tuple(cast("Sequence[object]", sources))
+    for given in found:
+        if not isinstance(given, ContextSource):
+            raise ConfigurationError(
+                f"a list of sources holds ContextSource objects, not {type(given).__name__}: "
+                f"use a dict of name to retriever, runnable or function"
+            )
+    return cast("tuple[ContextSource, ...]", found)

@@ -1,0 +1,298 @@
+"""Make sources of what LangChain and LangGraph have: retrievers, runnables, stores, histories.
+
+Each asks its own thing in its own way and hands back candidates; a run that asks several shows each
+as a child in its trace. Nothing is ranked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from langchain_core.messages import BaseMessage
+
+from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
+from langchain_muntin._shapes import SHAPE
+from muntin.candidates import Candidate
+from muntin.errors import ConfigurationError, SourceError
+from muntin.shapes.blocks import canonical_json
+from muntin.sources import ContextSource
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import Runnable
+
+    from muntin.candidates import Scope
+    from muntin.sources import OnError
+
+__all__ = (
+    "ChatHistorySource",
+    "RetrieverSource",
+    "RunnableSource",
+    "StoreSource",
+)
+
+
+class RetrieverSource(ContextSource):
+    """Make a source of a retriever.
+
+    Args:
+        name: Name of the source.
+        retriever: Any `BaseRetriever`.
+        score: Where a document's score is: a metadata key or a function. Without a score a document
+            counts by its rank.
+        timeout: Seconds to wait; `None` waits as long as it takes.
+        on_error: What happens when it fails: `raise` ends the assembly, `skip` leaves it out.
+
+    ```python
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_muntin import RetrieverSource
+
+    class Rules(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            return [Document("Meals are capped at 80.", id="meals")]
+
+    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
+    #> ['meals']
+    ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        retriever: BaseRetriever,
+        *,
+        score: Score = RELEVANCE,
+        timeout: float | None = None,
+        on_error: OnError = "raise",
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.on_error = on_error
+        self._retriever = retriever
+        self._score: Score = score
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
+        """Ask the retriever."""
+        return self._read(self._retriever.invoke(query))
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
+        """Ask the retriever without blocking the loop."""
+        return self._read(await self._retriever.ainvoke(query))
+
+    def _read(self, documents: list[Document]) -> list[Candidate]:
+        return candidates_of(documents, name=self.name, score=self._score)
+
+
+class RunnableSource(ContextSource):
+    """Make a source of any runnable that takes the question.
+
+    What it returns may be documents, candidates, strings, messages, one of these, or `None`.
+
+    Args:
+        name: Name of the source.
+        runnable: Any `Runnable`, such as `rewrite | retriever`.
+        score: Where a document's score is.
+        timeout: Seconds to wait; `None` waits as long as it takes.
+        on_error: What happens when it fails.
+
+    ```python
+    from langchain_core.runnables import RunnableLambda
+    from langchain_muntin import RunnableSource
+
+    shout = RunnableLambda(lambda query: [f"You said {query.upper()}."])
+    print(RunnableSource("memory", shout).fetch("hello")[0].content)
+    #> You said HELLO.
+    ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        runnable: Runnable[str, Any],
+        *,
+        score: Score = RELEVANCE,
+        timeout: float | None = None,
+        on_error: OnError = "raise",
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.on_error = on_error
+        self._runnable = runnable
+        self._score: Score = score
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - a runnable takes its input only
+        """Run it."""
+        found: object = self._runnable.invoke(query)
+        return candidates_of(found, name=self.name, score=self._score)
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - a runnable takes its input only
+        """Run it without blocking the loop."""
+        found: object = await self._runnable.ainvoke(query)
+        return candidates_of(found, name=self.name, score=self._score)
+
+
+class _Item(Protocol):
+    """What a LangGraph store finds."""
+
+    key: str
+    value: dict[str, Any]
+    score: float | None
+
+
+Namespace = tuple[str, ...] | Callable[["Scope | None"], tuple[str, ...]]
+"""Where to look in a store: labels, in which `{user}`, `{agent}`, `{session}`, `{app}` and `{base}`
+stand for the scope of the run, or a function of the scope."""
+
+
+class StoreSource(ContextSource):
+    """Make a source of a LangGraph store: what an agent remembers across threads.
+
+    Args:
+        name: Name of the source.
+        store: Any LangGraph `BaseStore`; `None` takes the store of the graph that is running.
+        namespace: Where to look.
+        limit: Most items to take.
+        text: Key of an item's value that holds its text, or a function of the value. `None` takes
+            `text`, `content` or `memory`, else the whole value as JSON.
+        timeout: Seconds to wait; `None` waits as long as it takes.
+        on_error: What happens when it fails.
+
+    ```python
+    from langchain_muntin import StoreSource
+    from langgraph.store.memory import InMemoryStore
+    from muntin import Scope
+
+    store = InMemoryStore()
+    store.put(("memories", "ada"), "diet", {"text": "Ada is a vegetarian."})
+    source = StoreSource("memory", store, ("memories", "{user}"))
+    print(source.fetch("lunch?", Scope(user="ada"))[0].content)
+    #> Ada is a vegetarian.
+    ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        store: Any = None,
+        namespace: Namespace = ("memories",),
+        *,
+        limit: int = 20,
+        text: str | Callable[[Mapping[str, Any]], str] | None = None,
+        timeout: float | None = None,
+        on_error: OnError = "raise",
+    ) -> None:
+        if limit < 1:
+            raise ConfigurationError(f"source {name!r}: limit must be at least 1, not {limit}")
+        self.name = name
+        self.timeout = timeout
+        self.on_error = on_error
+        self._store = store
+        self._namespace: Namespace = namespace
+        self._limit = limit
+        self._text = text
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
+        """Search the store."""
+        where = self._where(scope)
+        found = self._opened().search(where, query=query, limit=self._limit)
+        return [self._candidate(item) for item in found]
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
+        """Search the store without blocking the loop."""
+        where = self._where(scope)
+        found = await self._opened().asearch(where, query=query, limit=self._limit)
+        return [self._candidate(item) for item in found]
+
+    def _opened(self) -> Any:
+        if self._store is not None:
+            return self._store
+        from langgraph.config import get_store
+
+        return get_store()
+
+    def _where(self, scope: Scope | None) -> tuple[str, ...]:
+        if callable(self._namespace):
+            return self._namespace(scope)
+        known = {name: getattr(scope, name, None) for name in _SCOPE}
+        return tuple(self._label(label, known) for label in self._namespace)
+
+    def _label(self, label: str, known: Mapping[str, str | None]) -> str:
+        wanted = label[1:-1] if label.startswith("{") and label.endswith("}") else ""
+        if wanted not in known:
+            return label
+        value = known[wanted]
+        if value is None:
+            raise SourceError(self.name, f"needs a scope with {wanted!r} to look in {label}")
+        return value
+
+    def _candidate(self, item: _Item) -> Candidate:
+        return Candidate(self._text_of(item.value), item.score, id=item.key, metadata=item.value)
+
+    def _text_of(self, value: Mapping[str, Any]) -> str:
+        if callable(self._text):
+            return self._text(value)
+        for key in (self._text,) if self._text else ("text", "content", "memory"):
+            if isinstance(value.get(key), str):
+                return value[key]
+        return canonical_json(value)
+
+
+_SCOPE = ("base", "user", "agent", "session", "app")
+
+
+class ChatHistorySource(ContextSource):
+    """Make a source of a conversation that is not sent as messages: an earlier one, or another's.
+
+    Each message of people and models is one candidate, the newest first; tool rounds are left out.
+
+    Args:
+        name: Name of the source.
+        history: Messages, something with `.messages` (and `aget_messages`), or a function that
+            returns messages.
+        last: Newest messages to offer; `None` offers all.
+
+    ```python
+    from langchain_core.messages import AIMessage, HumanMessage
+    from langchain_muntin import ChatHistorySource
+
+    talk = [HumanMessage("I moved to Oslo."), AIMessage("Noted.")]
+    print(ChatHistorySource("memory", talk).fetch("where?")[1].content)
+    #> user: I moved to Oslo.
+    ```
+    """
+
+    def __init__(self, name: str, history: Any, *, last: int | None = None) -> None:
+        if last is not None and last < 1:
+            raise ConfigurationError(f"source {name!r}: last must be at least 1, not {last}")
+        self.name = name
+        self._history = history
+        self._last = last
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - it offers all it has
+        """Read the conversation."""
+        given = self._history
+        if callable(given):
+            given = given()
+        return self._read(getattr(given, "messages", given))
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
+        """Read the conversation without blocking the loop."""
+        ask = getattr(self._history, "aget_messages", None)
+        if ask is None:
+            return list(await super().afetch(query, scope))
+        return self._read(await ask())
+
+    def _read(self, messages: object) -> list[Candidate]:
+        if not isinstance(messages, Sequence) or not all(
+            isinstance(message, BaseMessage) for message in cast("Sequence[object]", messages)
+        ):
+            raise SourceError(self.name, "needs messages, or something that has some")
+        said: list[BaseMessage] = []
+        for message in reversed(cast("Sequence[BaseMessage]", messages)):
+            view = SHAPE.view(message)
+            if view.role in ("user", "assistant") and view.text and not view.calls:
+                said.append(message)
+        return candidates_of(said[: self._last], name=self.name)

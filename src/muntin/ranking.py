@@ -130,15 +130,20 @@ def _worth(
     offers: Sequence[Offer],
     query_embedding: Embedding | None,
 ) -> list[float]:
-    given = [offer.candidate.score for offer in offers]
-    comparable = all(score is not None and 0 <= score <= 1 for score in given)
-    groups = (
-        [[offer.candidate for offer in offers]]
-        if comparable
-        else [list(gathered[source]) for source in sorted(gathered)]
-    )
+    pooled = [offer.candidate for offer in offers]
+    apart = [list(gathered[source]) for source in sorted(gathered)]
+    groups = [pooled] if _on_one_scale(pooled) else apart
     parts = [relevance_of(group, query_embedding=query_embedding) for group in groups]
     return np.concatenate(parts).tolist() if parts else []
+
+
+def _on_one_scale(candidates: Sequence[Candidate]) -> bool:
+    """Say whether all scores are known and lie within [0, 1]."""
+    try:
+        scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
+    except (TypeError, ValueError):  # not numbers: `relevance_of` says whose
+        return False
+    return bool(((scores >= 0) & (scores <= 1)).all())
 
 
 def _record(

@@ -50,12 +50,16 @@ class CommentedOutput(runner.InsertPrintStatements):
         ]
 
 
+def _no_rewritten_traceback(*_: object) -> None:
+    return None
+
+
 @pytest.fixture(autouse=True)
 def _house_style(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(runner, "InsertPrintStatements", CommentedOutput)
     monkeypatch.setattr(runner, "comment_prefix_re", re.compile(r"^ *#>", re.MULTILINE))
     # Its rewritten tracebacks crash the traceback module of Python 3.11; the plain one will do.
-    monkeypatch.setattr(runner, "create_example_traceback", lambda *_: None)
+    monkeypatch.setattr(runner, "create_example_traceback", _no_rewritten_traceback)
     # An example runs as `__main__` and may write files; neither may be felt outside of it.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     here = tmp_path / "work"

@@ -241,7 +241,7 @@ json_values: SearchStrategy[Any] = st.recursive(
 tool_outputs: SearchStrategy[str] = st.one_of(
     nasty_text,
     st.lists(text, max_size=60).map("\n".join),
-    st.builds(lambda piece, times: piece * times, nasty_text, st.integers(1, 40)),
+    st.tuples(nasty_text, st.integers(1, 40)).map(lambda drawn: drawn[0] * drawn[1]),
     json_values.map(lambda value: json.dumps(value, ensure_ascii=False)),
     json_values.map(lambda value: json.dumps(value, indent=2)),
 )

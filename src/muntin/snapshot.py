@@ -16,7 +16,7 @@ from muntin.errors import ConfigurationError
 from muntin.segmentation import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = ("STATUSES", "Note", "Snapshot", "Status", "Step", "resolved", "text_id")
 
@@ -104,14 +104,18 @@ class Snapshot:
             replace(step, status=_further(step, theirs.get(step.id, step))) for step in self.steps
         ]
         steps += [step for step in other.steps if step.id not in mine]
-        first = [step.id for step in (*self.steps, *other.steps) if step.status == "current"]
+        current = next(
+            (step.id for step in (*self.steps, *other.steps) if step.status == "current"),
+            self.current_elsewhere or other.current_elsewhere or "",
+        )
+        # What is elsewhere for one of them may be a step of the other.
+        completed = [*self.completed_elsewhere, *other.completed_elsewhere]
+        steps, done_elsewhere, current_elsewhere = _by_name(steps, completed, current)
         return Snapshot(
             goal=self.goal or other.goal,
-            steps=_with_current(steps, first),
-            completed_elsewhere=tuple(
-                dict.fromkeys((*self.completed_elsewhere, *other.completed_elsewhere))
-            ),
-            current_elsewhere=self.current_elsewhere or other.current_elsewhere,
+            steps=steps,
+            completed_elsewhere=done_elsewhere,
+            current_elsewhere=current_elsewhere,
             findings=_united("findings", self.findings, other.findings),
             failures=_united("failures", self.failures, other.failures),
             questions=_united("questions", self.questions, other.questions),
@@ -161,25 +165,35 @@ def resolved(
         ConfigurationError: One of them holds what it cannot hold.
     """
     completed = [clean_text(name) for name in _strings("completed_steps", completed_steps)]
-    left = Counter(completed)
-    steps = [
-        replace(step, status="done") if step.status == "pending" and _take(left, step) else step
-        for step in _steps(plan)
-    ]
-    unknown = tuple(name for name in dict.fromkeys(completed) if left[name] > 0)
     current = clean_text(_text("current_step", current_step or ""))
-    named = [step for step in steps if current and current in (step.id, step.text)]
-    first = [step.id for step in named if step.status in ("pending", "current")]
-    first += [step.id for step in steps if step.status == "current"]
+    steps, done_elsewhere, current_elsewhere = _by_name(_steps(plan), completed, current)
     return Snapshot(
         goal=clean_text(_text("goal", goal)),
-        steps=_with_current(steps, first),
-        completed_elsewhere=unknown,
-        current_elsewhere=current if current and not named and current not in unknown else None,
+        steps=steps,
+        completed_elsewhere=done_elsewhere,
+        current_elsewhere=current_elsewhere,
         findings=_united("key_findings", key_findings),
         failures=_united("failed_approaches", failed_approaches),
         questions=_united("open_questions", open_questions),
         revision=revision,
+    )
+
+
+def _by_name(
+    steps: Sequence[Step], completed: Sequence[str], current: str
+) -> tuple[tuple[Step, ...], tuple[str, ...], str | None]:
+    """Give steps the statuses that names give them; return the names that no step has, too."""
+    left = Counter(completed)
+    done = [replace(step, status="done") if _take(left, step) else step for step in steps]
+    known = {name for step in steps for name in (step.id, step.text)}
+    elsewhere = tuple(name for name in dict.fromkeys(completed) if name not in known)
+    named = [step for step in done if current and current in (step.id, step.text)]
+    first = [step.id for step in named if step.status in ("pending", "current")]
+    first += [step.id for step in done if step.status == "current"]
+    return (
+        _with_current(done, first),
+        elsewhere,
+        current if current and current not in known and current not in elsewhere else None,
     )
 
 

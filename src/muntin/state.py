@@ -209,16 +209,17 @@ class AgentState:
 
     def _settle(self, snapshot: Snapshot) -> None:
         """Write resolved steps back, in strings wherever a string says all of it."""
-        texts = Counter(step.text for step in snapshot.steps)
+        names = Counter(name for step in snapshot.steps for name in {step.id, step.text})
         self.completed_steps = list(snapshot.completed_elsewhere)
         self.current_step = snapshot.current_elsewhere
         self.plan = []
         for step in snapshot.steps:
-            plain = texts[step.text] == 1 and step.id == text_id(step.text)
-            by_name = step.status in ("pending", "done", "current")
-            if step.status == "done":
-                self.completed_steps.append(step.text if plain else step.id)
-            elif step.status == "current":
-                self.current_step = step.text if plain else step.id
+            plain = names[step.text] == 1 and step.id == text_id(step.text)
+            name = step.text if plain else step.id
+            by_name = bool(name) and names[name] == 1 and step.status in ("done", "current")
+            if by_name and step.status == "done":
+                self.completed_steps.append(name)
+            elif by_name:
+                self.current_step = name
             kept = replace(step, status="pending") if by_name else step
-            self.plan.append(step.text if plain and by_name else kept)
+            self.plan.append(step.text if plain and kept.status == "pending" else kept)

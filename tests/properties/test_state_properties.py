@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -100,7 +100,7 @@ def test_merging_loses_no_note_and_is_idempotent(mine: AgentState, theirs: Agent
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-CONVERSATIONS = (
+CONVERSATIONS: tuple[list[dict[str, Any]], ...] = (
     [],
     [{"role": "user", "content": "go"}],
     [{"role": "system", "content": "s"}, {"role": "user", "content": "go"}],
@@ -142,7 +142,7 @@ CONVERSATIONS = (
 def test_a_state_is_put_back_once_within_its_budget_and_parts_no_pair(
     counting: Callable[[str], int],
     states: list[AgentState],
-    messages: list[dict[str, object]],
+    messages: list[dict[str, Any]],
     max_tokens: int,
 ) -> None:
     """Blocks that pile up, or that stand between a call and its result, break the next request."""

@@ -16,7 +16,7 @@ from muntin.digest import DigestEntry, digest
 from muntin.flow import Flow, SummaryRequest
 from muntin.message_tokens import FRAMING_TOKENS
 from muntin.recall import plan as plan_recall
-from muntin.shortening import cut_results
+from muntin.shortening import cap_for, cut_results, ends_of
 from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ __all__ = ("entries_of", "fold", "fold_everything", "retell", "transcript_line",
 
 _STEP = 0.06
 """Share of the room by which a cut moves."""
-_DIGEST = 0.40
+_DIGEST = 0.50
 """Share of the room the digest may take."""
 _DIGEST_BESIDE_RECALL = 0.08
 """The same when older messages are recalled word for word."""
 _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
-_TASK = 0.10
+_TASK = 0.06
 """Share of the room the first request may take to stay word for word."""
 _ENTRY_CHARACTERS = 20_000
 """Characters of one message that are looked at where nothing else bounds them."""
@@ -50,7 +50,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     foldable = _foldable(draft, keep_task_within=int(_TASK * room))
     if not foldable:
         return
-    cap = int(_CAP_IN_TAIL * room)
+    cap = cap_for(_CAP_IN_TAIL, room)
     draft.allowance = int((_DIGEST_BESIDE_RECALL if plan.question else _DIGEST) * room)
     folded, text = _choose(draft, plan, foldable, target, cap, max(1, int(_STEP * room)))
     gone = {unit.first for unit in folded}
@@ -188,24 +188,16 @@ def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
     text = draft.body(view)
     stubs = [] if view.results else [thing.stub for thing in view.media]
     if text or stubs:
-        yield DigestEntry(text=_window("\n".join([text, *stubs]), characters), role=view.role)
+        yield DigestEntry(text=ends_of("\n".join([text, *stubs]), characters), role=view.role)
     for call in view.calls:
-        yield DigestEntry(tool=call.name, arguments=_window(call.arguments, characters))
+        yield DigestEntry(tool=call.name, arguments=ends_of(call.arguments, characters))
     for result in view.results:
         yield DigestEntry(
-            text=_window(result.text, characters),
+            text=ends_of(result.text, characters),
             role="tool",
             tool=view.name or "",
             is_error=result.is_error,
         )
-
-
-def _window(text: str, characters: int) -> str:
-    """Look at both ends of a text that is too long to be looked at whole."""
-    if len(text) <= characters:
-        return text
-    half = max(characters // 2, 1)
-    return f"{text[:half]}\n{text[-half:]}"
 
 
 def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:

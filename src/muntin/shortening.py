@@ -6,8 +6,10 @@ ones are cut to the same size: a batch is never inside its cap one by one and ov
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from muntin.digest import DigestEntry, digest
 from muntin.message_tokens import FRAMING_TOKENS
 
 if TYPE_CHECKING:
@@ -25,6 +27,14 @@ LEAST_TEXT = "…"
 """What is left of a result for which there is no room at all."""
 _CAPS = (0.25, 0.12)
 """Shares of the room one old result may take, tried in this order before units are folded."""
+_FACTS = 0.4
+"""Share of an old result's cap that goes to the facts its excerpt leaves out."""
+_LEAST_FACTS = 24
+"""Tokens of facts that are worth having."""
+_FACT_CHARACTERS = 200
+"""Characters looked at for facts, for each token of the cap."""
+_SHORT = 300
+"""Tokens of a result that is short, whatever the room, as long as half of the room holds it."""
 _LEAST_REPEATED = 160
 """Characters below which a repeated result is not worth a mark."""
 
@@ -54,12 +64,51 @@ def cut_results(draft: Draft, plan: Plan, index: int, cap: int) -> None:
     sizes = [draft.counter(result.text) for result in view.results]
     limit = fair_limit(sizes, cap)
     texts = {
-        result.call_id: plan.shorten(result.text, limit, draft.tool_name(index, result.call_id))
+        result.call_id: _with_facts(
+            plan, result.text, limit, draft.tool_name(index, result.call_id), draft.counter
+        )
         for result, size in zip(view.results, sizes, strict=True)
         if size > limit
     }
     if texts:
         draft.write_results(index, texts, "oversized")
+
+
+def _with_facts(plan: Plan, text: str, limit: int, name: str, counter: TokenCounter) -> str:
+    """Cut an old result to an excerpt and, below it, the facts that the excerpt leaves out."""
+    room = int(_FACTS * limit)
+    if room >= _LEAST_FACTS:
+        excerpt = plan.shorten(text, limit - room, name)
+        entry = DigestEntry(text=ends_of(text, limit * _FACT_CHARACTERS), role="tool", tool=name)
+        facts = digest([entry], max_tokens=room - 1, counter=counter, known=excerpt)
+        joined = _joined(excerpt, facts)
+        if facts and counter(joined) <= limit:
+            return joined
+    return plan.shorten(text, limit, name)
+
+
+def _joined(excerpt: str, facts: str) -> str:
+    """Put facts below an excerpt, inside it where it is a JSON object, so that it stays JSON."""
+    if excerpt.startswith("{"):
+        try:
+            value = json.loads(excerpt)
+        except ValueError:
+            return f"{excerpt}\n{facts}"
+        return json.dumps({**value, "facts": facts.split("\n")}, ensure_ascii=False)
+    return f"{excerpt}\n{facts}"
+
+
+def ends_of(text: str, characters: int) -> str:
+    """Look at both ends of a text that is too long to be looked at whole."""
+    if len(text) <= characters:
+        return text
+    half = max(characters // 2, 1)
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def cap_for(share: float, room: int) -> int:
+    """Turn a share of the room into a cap; a result that is short anyway is not worth cutting."""
+    return max(int(share * room), min(_SHORT, room // 2))
 
 
 def _old_results(draft: Draft) -> Iterator[int]:
@@ -73,7 +122,7 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
     """Cut old results, to the gentlest cap that is enough; nothing when none is."""
     old = [index for index in _old_results(draft) if index not in draft.changed]
     for share in _CAPS:
-        cap = int(share * room)
+        cap = cap_for(share, room)
         over = [index for index in old if draft.size[index] > cap + FRAMING_TOKENS]
         freed = sum(draft.size[index] - cap - FRAMING_TOKENS for index in over)
         if draft.total - freed <= target:

@@ -49,6 +49,16 @@ class CommentedOutput(runner.InsertPrintStatements):
             f"{' ' * col}#> {line}".rstrip() for line in printed
         ]
 
+    def updated_print_statements(self, example: CodeExample) -> str | None:
+        """Return the example with its true output, or None where that is what it says already."""
+        updated = super().updated_print_statements(example)
+        # Whether output printed in a loop stands in the margin or in the loop is a matter of taste.
+        return updated if updated and _in_margin(updated) != _in_margin(example.source) else None
+
+
+def _in_margin(code: str) -> str:
+    return re.sub(r"^ *#>", "#>", code, flags=re.MULTILINE)
+
 
 def _no_rewritten_traceback(*_: object) -> None:
     return None

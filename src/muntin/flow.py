@@ -114,7 +114,11 @@ class _Completes(Protocol):
     def complete(self, prompt: str, /) -> Any: ...
 
 
-AnySummarizer: TypeAlias = Summarizer | Callable[[str, str], object] | _Chats | _Completes
+class _IsTold(Protocol):
+    def __call__(self, text: str, instruction: str, /, *, max_tokens: int) -> object: ...
+
+
+AnySummarizer: TypeAlias = Summarizer | Callable[[str, str], object] | _IsTold | _Chats | _Completes
 """What can be given as a summariser: see `summarizer_of`."""
 
 

@@ -141,6 +141,22 @@ def test_what_is_too_much_for_one_request_is_summarised_in_parts() -> None:
     assert compactor.last_outcome.model_calls == summarize.calls
 
 
+def test_a_short_rest_is_not_summarised_by_itself() -> None:
+    """The last part may be two lines; asking for a summary of it gives it back, or worse."""
+
+    def extracts(text: str, instruction: str, *, max_tokens: int) -> str:
+        asked.append(count_tokens(text))
+        return text[: max_tokens * 4]
+
+    asked: list[int] = []
+    history = [Message("filler " * 30, "user") for _ in range(36)]
+    compactor = HistoryCompactor(
+        extracts, keep_recent=1, trigger_tokens=500, max_summary_tokens=200, max_input_tokens=2000
+    )
+    assert len(compactor.compact(history)) == 2
+    assert min(asked) > 200
+
+
 def test_one_giant_message_is_cut_in_its_middle_to_fit() -> None:
     """A pasted log of a million characters takes one request, with its beginning and its end."""
     giant = "It begins here. " + "x y z " * 170_000 + "It ends there."

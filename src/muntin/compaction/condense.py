@@ -99,6 +99,9 @@ class Condenser:
             share = max(1, min(hint, self.room // _SHRINK))
             summaries: list[str] = []
             for part in parts_of(entries, self.room, self.counter):
+                if self.counter(part) <= share:  # short enough as it is
+                    summaries.append(part)
+                    continue
                 reply = yield from self._ask(part, self.instruction, share)
                 summaries.append(truncate_to_tokens(reply, share, self.counter))
             if len(summaries) >= len(entries) and len(summaries) > 1:
@@ -114,11 +117,11 @@ class Condenser:
         said = said.removeprefix(self.prefix.strip()).lstrip() if self.prefix.strip() else said
         if not said:
             raise _Refused("summary_empty")
-        if said.split() == text.split():
-            raise _Refused("summary_echoed")
         return said
 
     def _judged(self, given: str, said: str, cap: int) -> Verdict:
+        if said.split() == given.split():
+            raise _Refused("summary_echoed")
         recap = self.prefix + said
         shortened = self.counter(recap) > cap
         if shortened:

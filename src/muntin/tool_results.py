@@ -320,13 +320,14 @@ def _largest(
     form: Callable[[int], str], length: int, max_tokens: int, counter: TokenCounter
 ) -> str | None:
     """Bisect for the most room whose text fits; None where not even no room does."""
-    best = form(0)
+    best = clean_text(form(0))
     if counter(best) > max_tokens:
         return None
     low, high = 0, length + 1
     room = min(length, 4 * max_tokens)
     while high - low > 1 + low // 64:
-        text = form(room)
+        # Escapes in JSON may have hidden halves of surrogate pairs until now.
+        text = clean_text(form(room))
         if counter(text) <= max_tokens:
             best, low = text, room
         else:

@@ -97,7 +97,7 @@ def kill_often(kind: str, place: Path, rounds: int) -> None:
 @pytest.mark.parametrize("kind", ["directory", "sqlite"])
 def test_killed_writers_leave_an_old_or_a_new_state(kind: str, tmp_path: Path) -> None:
     """An agent is stopped by a deploy, a laptop lid or the kernel, never at a good moment."""
-    kill_often(kind, tmp_path / "states", rounds=4)
+    kill_often(kind, tmp_path / "states", rounds=3)
 
 
 @pytest.mark.slow

@@ -1,0 +1,116 @@
+"""Reading results back: the right part, and never more than was asked."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from muntin import (
+    ConfigurationError,
+    ContextWindowExceeded,
+    ToolResultNotFound,
+    ToolResultStore,
+    count_tokens,
+    read_tool_result,
+)
+from muntin.result_reader import read_tool
+
+STORE = ToolResultStore.in_memory()
+LINES = "\n".join(f"{n}: flight HAT{n:03} {'free' if n % 10 == 6 else 'full'}" for n in range(300))
+KEY = STORE.put(LINES) or ""
+
+
+def test_a_range_says_where_it_is_and_where_to_go_on() -> None:
+    shown = read_tool_result(KEY, 10, 30, store=STORE)
+    head, _, body = shown.partition("\n")
+    assert head == f"[{KEY}: characters 10 to 40 of {len(LINES)}. Go on with start=40]"
+    assert body == LINES[10:40]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [(-5, LINES[-5:]), (-(10**9), LINES[:50]), (10**9, "")]
+)
+def test_any_start_is_understood(start: int, expected: str) -> None:
+    assert read_tool_result(KEY, start, 50, store=STORE).partition("\n")[2] == expected
+
+
+def test_a_pattern_shows_lines_with_their_places() -> None:
+    shown = read_tool_result(KEY, pattern="HAT0[0-9]6 free", store=STORE).split("\n")
+    assert "10 lines match" in shown[0]
+    place, _, line = shown[2].partition(": ")
+    assert LINES[int(place) :].startswith(line)
+    assert line == "16: flight HAT016 free"
+
+
+def test_many_matches_are_paged() -> None:
+    """Going on where the answer stopped must neither skip nor repeat a match."""
+    seen: list[str] = []
+    start = 0
+    while start is not None:
+        shown = read_tool_result(KEY, start, 200, "free", store=STORE).split("\n")
+        seen += [line.split(": ", 1)[1] for line in shown[1:]]
+        start = int(shown[0].split("start=")[1][:-1]) if "start=" in shown[0] else None
+    assert seen == [line for line in LINES.split("\n") if "free" in line]
+
+
+def test_a_match_in_an_endless_line_is_shown_with_what_is_around_it() -> None:
+    key = STORE.put("x" * 5000 + "needle" + "y" * 5000) or ""
+    shown = read_tool_result(key, pattern="needle", store=STORE)
+    assert "needle" in shown
+    assert len(shown) < 600
+
+
+@pytest.mark.parametrize("pattern", ["(a|aa)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]$"])
+def test_a_pattern_that_would_search_for_ever_is_stopped(pattern: str) -> None:
+    """One call of a model must not hang the process."""
+    key = STORE.put("a" * 60_000 + "!") or ""
+    start = time.perf_counter()
+    answer = read_tool(STORE)(key, pattern=pattern)
+    assert time.perf_counter() - start < 30
+    assert "takes longer than 1 s" in answer or "lines match" in answer
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(", "is not a regular expression"),
+        ("*", "is not a regular expression"),
+        ("x" * 501, "has 501 characters, 500 are allowed"),
+        ("(((a{9999}){9999}){9999}){9999}", "multiply to more than 100,000"),
+        ("(?:(?:x{,1000}){1000,})", "multiply to more than 100,000"),
+    ],
+)
+def test_a_pattern_that_is_none_is_said(pattern: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        read_tool_result(KEY, pattern=pattern, store=STORE)
+
+
+def test_a_limit_is_a_limit() -> None:
+    key = STORE.put("z" * 200_000) or ""
+    assert len(read_tool_result(key, limit=10**9, store=STORE)) < 41_000
+    with pytest.raises(ConfigurationError, match="limit must be 1"):
+        read_tool_result(key, limit=0, store=STORE)
+
+
+def test_an_answer_fits_a_token_budget_too() -> None:
+    for pattern in (None, "flight"):
+        shown = read_tool_result(KEY, 0, 9000, pattern, store=STORE, max_tokens=100)
+        assert 60 < count_tokens(shown) <= 100
+    with pytest.raises(ContextWindowExceeded, match="reading a tool result"):
+        read_tool_result(KEY, store=STORE, max_tokens=5)
+
+
+def test_an_unknown_id_is_an_error_in_code_and_an_answer_for_a_model() -> None:
+    with pytest.raises(ToolResultNotFound):
+        read_tool_result("tr_0", store=STORE)
+    assert read_tool(STORE)("tr_0").startswith("[no tool result has the id 'tr_0'")
+    assert read_tool(STORE)(KEY, limit=-1) == "[limit must be 1 character or more, got -1]"
+
+
+def test_the_tool_says_what_it_takes() -> None:
+    tool = read_tool(STORE)
+    assert tool.name == "read_tool_result"
+    assert tool.parameters["required"] == ["id"]
+    assert all(entry["description"] for entry in tool.parameters["properties"].values())
+    assert tool(id=KEY, start=0, limit=12).endswith("\n0: flight HA")

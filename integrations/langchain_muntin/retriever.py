@@ -49,7 +49,7 @@ class AssembledRetriever(BaseRetriever):
         max_tokens=100,
     )
     print([document.page_content for document in retriever.invoke("meals?")])
-    #> ['Meals are capped at 80.', 'Ada is a vegetarian.']
+    #> ['Ada is a vegetarian.', 'Meals are capped at 80.']
     ```
     """
 

@@ -1,0 +1,270 @@
+"""Keep every request of a conversation inside the window: the policy behind middleware and nodes.
+
+A request that fits is sent as it is, or as the last decision about it says. One that does not is
+fitted below the budget, so that the decision holds for a while, and the decision is recorded. The
+conversation itself is never touched. What a provider charges for a request corrects the budget of
+the next: decisions stay in one count, only the moment of the next one moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain_muntin._decisions import Saved, recorded, restored
+from langchain_muntin._models import ModelFacts
+from langchain_muntin._steps import Fit, sound
+from muntin.config import WindowBudgetConfig
+from muntin.counters import AnchoredCounter
+from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.message_tokens import REPLY_TOKENS, counts_for
+from muntin.tool_schemas import count_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_core.messages import BaseMessage
+
+    from langchain_muntin._steps import Policy
+    from muntin.counters import NamedCounter
+    from muntin.fit import FittedMessages
+    from muntin.message_tokens import MessageCounts
+    from muntin.prompts import PromptRegistry
+    from muntin.report import AssemblyReport
+    from muntin.result_store import ToolResultStore
+
+__all__ = ("Desk", "Keeper", "Outgoing")
+
+_LOWEST = 0.8
+"""Usage may enlarge a budget by a quarter at most: some providers leave cached tokens out of what
+they report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What is known of one request before its messages are looked at."""
+
+    name: str
+    """Name of the model."""
+    counts: MessageCounts
+    """What messages cost, by the counter for the model."""
+    budget: int
+    """Tokens the request may take, by that counter."""
+    window: int | None
+    """Tokens of the window; `None` when only a budget is known."""
+    tools: Sequence[Any]
+    """Schemas that travel with it."""
+    tool_tokens: int
+    """What they cost."""
+
+    def cost(self, messages: Sequence[BaseMessage]) -> int:
+        """Count a whole request."""
+        sizes = sum(one.tokens for one in self.counts.measure_all(messages))
+        return sizes + self.tool_tokens + REPLY_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """What is sent, and what is to be remembered for the next time."""
+
+    messages: Sequence[BaseMessage]
+    """The messages to send, system message included."""
+    tokens: int
+    """What the request costs by the desk's counter."""
+    saved: Saved | None
+    """The decision that holds now; `None` when the conversation is sent as it is."""
+    fitted: FittedMessages[Sequence[BaseMessage]] | None = None
+    """The fit, where a new decision was made."""
+
+    @property
+    def report(self) -> AssemblyReport | None:
+        """The account of the new decision; `None` where none was made."""
+        return None if self.fitted is None else self.fitted.report
+
+
+class Keeper:
+    """Decide what of a conversation is sent.
+
+    Raises:
+        ConfigurationError: A number is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Any = None,
+        window: int | None = None,
+        max_tokens: int | None = None,
+        division: WindowBudgetConfig | None = None,
+        target: float = 0.8,
+        counter: Any = None,
+        summarizer: Any = None,
+        store: ToolResultStore | None = None,
+        prompts: PromptRegistry | None = None,
+    ) -> None:
+        if not 0 < target <= 1:
+            raise ConfigurationError(f"target is a share of the budget in (0, 1], not {target}")
+        if max_tokens is not None and max_tokens < 1:
+            raise ConfigurationError(f"max_tokens must be at least 1, not {max_tokens}")
+        self.window = window
+        self.max_tokens = max_tokens
+        self.division = division or WindowBudgetConfig()
+        self.target = target
+        self.summarizer = summarizer
+        self.store = store
+        self.prompts = prompts
+        self._model = None if model is None else ModelFacts.of(model)
+        if self._model is not None and max_tokens is None and self._model.window(window) is None:
+            raise _unknown(self._model)
+        self._counter = None if counter is None else ModelFacts.of(counter).counter()
+        self._counters: dict[str, NamedCounter] = {}
+        self._anchors: dict[str, AnchoredCounter] = {}
+
+    # --- what is known of a request --------------------------------------------------------------
+
+    def desk(
+        self,
+        model: Any = None,
+        tools: Sequence[Any] = (),
+        *,
+        schemas: Sequence[Any] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> Desk:
+        """Look at the model, the tools and the settings of a request.
+
+        Raises:
+            ConfigurationError: The window is unknown.
+        """
+        given = self._model or ModelFacts(model=None, bound={})
+        facts = given if model is None else ModelFacts.of(model)
+        counts = counts_for(self._counter_for(facts))
+        every = (*facts.schemas(tools), *schemas)
+        room, window = self._room(facts, settings)
+        return Desk(
+            name=facts.name,
+            counts=counts,
+            budget=max(int(room / self.ratio(facts.name)), 1),
+            window=window,
+            tools=every,
+            tool_tokens=count_tools(every, counter=counts.counter) if every else 0,
+        )
+
+    def _room(
+        self, facts: ModelFacts, settings: Mapping[str, Any] | None
+    ) -> tuple[int, int | None]:
+        window = facts.window(self.window)
+        if window is None:
+            if self.max_tokens is None:
+                raise _unknown(facts)
+            return self.max_tokens, None
+        room = window.tokens - facts.reserve(window, self.division, settings)
+        return (room if self.max_tokens is None else min(room, self.max_tokens)), window.tokens
+
+    def _counter_for(self, facts: ModelFacts) -> NamedCounter:
+        if self._counter is not None:
+            return self._counter
+        if facts.name not in self._counters:
+            self._counters[facts.name] = facts.counter()
+        return self._counters[facts.name]
+
+    # --- what is sent ----------------------------------------------------------------------------
+
+    def policy(
+        self,
+        desk: Desk,
+        messages: Sequence[BaseMessage],
+        saved: Mapping[str, Any] | None,
+        *,
+        state: Any = None,
+    ) -> Policy[Outgoing]:
+        """Decide what is sent of a conversation.
+
+        Args:
+            desk: What is known of the request.
+            messages: The conversation, system message included. Not changed.
+            saved: The decision of an earlier request; `None` where there is none.
+            state: Put back when messages are left out: something with `to_context(max_tokens=)`.
+
+        Raises:
+            ContextWindowExceeded: What must be kept alone is over the budget.
+        """
+        before = restored(messages, saved)
+        talk = sound(messages if before is None else before, desk.counts, self.prompts).messages
+        tokens = desk.cost(talk)
+        if tokens <= desk.budget:
+            holds = None if before is None else cast("Saved", saved)
+            return Outgoing(messages=talk, tokens=tokens, saved=holds)
+        return (yield from self.smaller(desk, messages, desk.budget, state=state))
+
+    def smaller(
+        self, desk: Desk, messages: Sequence[BaseMessage], budget: int, *, state: Any = None
+    ) -> Policy[Outgoing]:
+        """Make a new decision, out of the conversation as it really was.
+
+        Raises:
+            ContextWindowExceeded: What must be kept alone is over the budget.
+        """
+        talk = sound(messages, desk.counts, self.prompts).messages
+        try:
+            fitted = yield self._fit(desk, talk, max(int(budget * self.target), 1), state)
+        except ContextWindowExceeded:
+            fitted = yield self._fit(desk, talk, budget, state)
+        sent = cast("FittedMessages[Sequence[BaseMessage]]", fitted).messages
+        return Outgoing(
+            messages=sent,
+            tokens=desk.cost(sent),
+            saved=recorded(messages, sent),
+            fitted=fitted,
+        )
+
+    def _fit(self, desk: Desk, talk: Sequence[BaseMessage], budget: int, state: Any) -> Fit:
+        return Fit(
+            messages=talk,
+            arguments={
+                "budget": budget,
+                "tools": desk.tools,
+                "summarizer": self.summarizer,
+                "store": self.store,
+                "prompts": self.prompts,
+                "counts": desk.counts,
+                "state": state,
+            },
+        )
+
+    # --- what is learned -------------------------------------------------------------------------
+
+    def ratio(self, name: str) -> float:
+        """Tokens a model's provider charges for one that is counted here."""
+        anchor = self._anchors.get(name)
+        return 1.0 if anchor is None else max(anchor.ratio, _LOWEST)
+
+    def learn(self, desk: Desk, counted: int, reported: int) -> None:
+        """Learn from what a provider charged for a request."""
+        self._anchor(desk.name, desk.counts.counter).observe(counted, reported)
+
+    def lessons(self) -> dict[str, float]:
+        """Return what was learned, as a checkpoint can hold it."""
+        return {name: round(anchor.ratio, 4) for name, anchor in self._anchors.items()}
+
+    def recall(self, desk: Desk, lessons: Mapping[str, float] | None) -> bool:
+        """Take over what another process learned about a model; say whether that changed anything.
+
+        What this process learned itself is newer and stays.
+        """
+        known = (lessons or {}).get(desk.name)
+        if known is None or desk.name in self._anchors:
+            return False
+        self._anchor(desk.name, desk.counts.counter).observe(1000, int(1000 * known))
+        return True
+
+    def _anchor(self, name: str, counter: Any) -> AnchoredCounter:
+        if name not in self._anchors:
+            self._anchors[name] = AnchoredCounter(counter, model=name)
+        return self._anchors[name]
+
+
+def _unknown(facts: ModelFacts) -> ConfigurationError:
+    return ConfigurationError(
+        f"the context window of {facts.name!r} is unknown: give window=, max_tokens=, or the model "
+        f"a profile with max_input_tokens"
+    )

@@ -269,3 +269,137 @@ def agent_states(draw: st.DrawFn) -> AgentState:
         failed_approaches=draw(notes),
         open_questions=draw(notes),
     )
+
+
+# --- conversations -------------------------------------------------------------------------------
+
+SHAPES: tuple[str, ...] = (
+    "message",
+    "openai-chat",
+    "openai-legacy",
+    "openai-responses",
+    "anthropic",
+)
+"""Shapes a conversation may come in."""
+
+conversation_text: SearchStrategy[str] = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["order", "A-1009", "src/app.py:", "=", "2024-05-22", "中文", "ประเทศ", "👩‍👩‍👧", '"x"']
+        ),
+        encodable_text,
+    ),
+    max_size=12,
+).map(" ".join)
+"""What is said in conversations: labelled values, scripts, trouble, but nothing unencodable."""
+
+result_text: SearchStrategy[str] = st.one_of(
+    conversation_text,
+    st.integers(1, 60).map(lambda n: "\n".join(f"row {i}: id-{i * 37} ok" for i in range(n))),
+    st.integers(1, 20).map(
+        lambda n: "[" + ",".join(f'{{"id": {i}, "name": "n{i}"}}' for i in range(n)) + "]"
+    ),
+)
+"""What tools return: short texts, tables, JSON."""
+
+
+@st.composite
+def conversations(
+    draw: st.DrawFn, shape: str | None = None, *, max_turns: int = 3, pins: bool = True
+) -> list[Any]:
+    """Draw a sound conversation of one shape: parallel, late and interleaved calls, open tails."""
+    kind = shape or draw(st.sampled_from(SHAPES))
+    write = _Writer(kind)
+    for _ in range(draw(st.integers(0, 2))):
+        write.say("system", draw(conversation_text))
+    for _ in range(draw(st.integers(0, max_turns))):
+        write.say("user", draw(conversation_text), pinned=pins and draw(st.integers(0, 9)) == 0)
+        for _ in range(draw(st.integers(0, 3))):
+            size = draw(st.sampled_from([1, 1, 1, 2, 3]))
+            ids = write.call(
+                draw(conversation_text), [draw(conversation_text) for _ in range(size)]
+            )
+            if draw(st.integers(0, 9)) == 0:
+                write.say("user", draw(conversation_text))
+            write.answer(ids, [draw(result_text) for _ in ids])
+        if draw(st.booleans()):
+            write.say("assistant", draw(conversation_text))
+    if draw(st.integers(0, 4)) == 0:
+        write.call("", ["still running"])
+    return write.messages
+
+
+class _Writer:
+    """Write a conversation in one shape."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.messages: list[Any] = []
+        self._calls = 0
+
+    def say(self, role: Any, text: str, *, pinned: bool = False) -> None:
+        from muntin.messages import Message
+
+        if self.kind == "message":
+            self.messages.append(Message(text, role, pinned=pinned))
+        else:
+            self.messages.append({"role": role, "content": text})
+
+    def call(self, text: str, arguments: list[str]) -> list[str]:
+        import json
+
+        from muntin.messages import Message, ToolCall
+
+        if self.kind == "openai-legacy":
+            arguments = arguments[:1]
+        ids = [f"c{self._calls + at}" for at in range(len(arguments))]
+        self._calls += len(ids)
+        wires = [json.dumps({"q": argument}) for argument in arguments]
+        if self.kind == "message":
+            calls = [ToolCall(i, "look", wire) for i, wire in zip(ids, wires, strict=True)]
+            self.messages.append(Message(text, "assistant", tool_calls=calls))
+        elif self.kind == "openai-chat":
+            entries = [
+                {"id": i, "type": "function", "function": {"name": "look", "arguments": wire}}
+                for i, wire in zip(ids, wires, strict=True)
+            ]
+            said = {"role": "assistant", "content": text or None, "tool_calls": entries}
+            self.messages.append(said)
+        elif self.kind == "openai-legacy":
+            made = {"name": "look", "arguments": wires[0]}
+            self.messages.append({"role": "assistant", "content": None, "function_call": made})
+        elif self.kind == "anthropic":
+            thinking = {"type": "thinking", "thinking": text, "signature": "sig"}
+            uses = [
+                {"type": "tool_use", "id": i, "name": "look", "input": {"q": argument}}
+                for i, argument in zip(ids, arguments, strict=True)
+            ]
+            self.messages.append({"role": "assistant", "content": [thinking, *uses]})
+        else:
+            reasoning = {"type": "reasoning", "id": f"rs_{self._calls}", "summary": []}
+            self.messages.append({**reasoning, "encrypted_content": "x" * 64})
+            self.messages += [
+                {"type": "function_call", "call_id": i, "name": "look", "arguments": wire}
+                for i, wire in zip(ids, wires, strict=True)
+            ]
+        return ids
+
+    def answer(self, ids: list[str], texts: list[str]) -> None:
+        from muntin.messages import Message
+
+        pairs = list(zip(ids, texts, strict=True))
+        if self.kind == "message":
+            self.messages += [Message(text, "tool", tool_call_id=i) for i, text in pairs]
+        elif self.kind == "openai-chat":
+            self.messages += [
+                {"role": "tool", "tool_call_id": i, "content": text} for i, text in pairs
+            ]
+        elif self.kind == "openai-legacy":
+            self.messages.append({"role": "function", "name": "look", "content": texts[0]})
+        elif self.kind == "anthropic":
+            blocks = [{"type": "tool_result", "tool_use_id": i, "content": t} for i, t in pairs]
+            self.messages.append({"role": "user", "content": blocks})
+        else:
+            self.messages += [
+                {"type": "function_call_output", "call_id": i, "output": text} for i, text in pairs
+            ]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from muntin.message_tokens import REPLY_TOKENS
+from muntin.reinjection import is_state_block
+from muntin.report import Event
 from muntin.turns import in_flight, leading_system, newest_user, units
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.message_tokens import Measured, MessageCounts
     from muntin.messages import Role
     from muntin.prompts import PromptRegistry
-    from muntin.report import DecisionKind, Event, Reason
+    from muntin.report import DecisionKind, Reason
     from muntin.shapes import MessageView
     from muntin.turns import Unit
 
@@ -68,6 +70,7 @@ class Draft:
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
         self.note: Any = None
         self.note_tokens = 0
+        self.state_tokens = 0
         self.note_text = ""
         self.allowance = 0
         self.recalled: set[int] = set()
@@ -81,7 +84,7 @@ class Draft:
         self.views = [one.view for one in self.measured]
         for index, view in enumerate(self.views):
             # Notes of an earlier fit come back as ordinary messages; their heading gives them away.
-            if view.role in ("user", "system") and view.text.startswith(self.note_prefixes):
+            if view.role in ("user", "system") and self._is_note(view.text):
                 self.views[index] = replace(view, injected=True)
         views = self.views
         self.units = units(views)
@@ -103,6 +106,17 @@ class Draft:
             or self.question in unit.indices
             or any(index in self.verbatim for index in unit.indices)
         )
+
+    def _is_note(self, text: str) -> bool:
+        return text.startswith(self.note_prefixes) or (
+            text.startswith("<") and is_state_block(text)
+        )
+
+    def drop_state(self) -> None:
+        """Take out the state an earlier fit put in: a newer one takes its place."""
+        for unit in self.units:
+            if len(unit.indices) == 1 and is_state_block(self.views[unit.first].text):
+                self.drop(unit, "dropped", "superseded")
 
     def drop(self, unit: Unit, kind: DecisionKind, reason: Reason) -> None:
         """Take a whole unit out."""
@@ -138,6 +152,11 @@ class Draft:
         self.note_tokens = 0 if message is None else self.counts.measure(message).tokens
         self.total += self.note_tokens
 
+    def tell(self, what: str, before: int) -> None:
+        """Remember for the report that something happened to the whole."""
+        covered = sum(kind != "kept" for kind, _ in self.why.values())
+        self.events.append(Event(what=what, before=before, after=self.total, covered=covered))
+
     def is_out(self, index: int) -> bool:
         """Whether a message has been taken out."""
         return index in self.why and self.why[index][0] in ("dropped", "summarised")
@@ -169,7 +188,7 @@ class Draft:
 
     def written(self) -> dict[str, int]:
         """Tokens of what this library wrote in."""
-        return {"digest": self.note_tokens}
+        return {"digest": self.note_tokens, "state": self.state_tokens}
 
     def folded(self) -> list[Unit]:
         """List the units that are out, oldest first."""

@@ -14,17 +14,19 @@ It never asks a model unless a summariser is given, and it does not persist anyt
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from muntin.cleaning import clean_messages
 from muntin.config import WindowBudgetConfig
 from muntin.draft import Draft, Plan
-from muntin.errors import ConfigurationError
-from muntin.escalation import shrink
+from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.escalation import require_room, shrink
 from muntin.flow import Flow, arun, run
 from muntin.mending import repair as mend
 from muntin.message_tokens import counts_for
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.reinjection import reinject
 from muntin.shortening import shortener
 from muntin.tokens import TokenCounter, count_tokens
 from muntin.tool_schemas import count_tools
@@ -36,10 +38,15 @@ if TYPE_CHECKING:
     from muntin.messages import Role
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore
+    from muntin.state import AgentState
 
 __all__ = ("FittedMessages", "afit_messages", "fit_messages")
 
 MessagesT = TypeVar("MessagesT", bound="Sequence[Any]")
+
+
+_STATE = 0.15
+"""Share of the budget that a state may take when it is put back."""
 
 
 class FittedMessages(Generic[MessagesT]):
@@ -85,7 +92,7 @@ def fit_messages(
     window: int | None = None,
     tools: Sequence[Any] = (),
     question: str | None = None,
-    state: Any = None,
+    state: AgentState | None = None,
     summarizer: Any = None,
     counter: TokenCounter = count_tokens,
     store: ToolResultStore | None = None,
@@ -108,8 +115,8 @@ def fit_messages(
         tools: Tool schemas that are sent along; they are counted, not changed.
         question: Brings older messages that speak of it back word for word. `None` keeps the
             newest ones.
-        state: Something with `to_context(max_tokens=...)`, such as an `AgentState`; put back once
-            when messages had to go. `None` puts nothing back.
+        state: What the agent must not forget; put back once, in place of an earlier one, when
+            something had to go. `None` puts nothing back.
         summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts. `None`
             never asks a model.
         counter: Any callable from text to tokens.
@@ -159,7 +166,7 @@ async def afit_messages(
     window: int | None = None,
     tools: Sequence[Any] = (),
     question: str | None = None,
-    state: Any = None,
+    state: AgentState | None = None,
     summarizer: Any = None,
     counter: TokenCounter = count_tokens,
     store: ToolResultStore | None = None,
@@ -205,7 +212,7 @@ class _Job(Generic[MessagesT]):
         window: int | None,
         tools: Sequence[Any],
         question: str | None,
-        state: Any,
+        state: AgentState | None,
         asks_model: bool,
         counter: TokenCounter,
         store: ToolResultStore | None,
@@ -248,8 +255,7 @@ class _Job(Generic[MessagesT]):
         )
         if draft.total > self.budget:
             draft.read()
-            yield from shrink(draft, self.plan)
-            messages = draft.output()
+            messages = yield from self._shrunk(draft)
         out = messages if messages is given else _like(given, messages)
         return FittedMessages(
             cast("MessagesT", out),
@@ -257,6 +263,37 @@ class _Job(Generic[MessagesT]):
             turn_open=_turn_open(draft),
             account=lambda: self._report(draft, out),
         )
+
+    def _shrunk(self, draft: Draft) -> Flow[Sequence[Any]]:
+        """Shrink a draft, and put the state back inside what was set aside for it."""
+        room = 0
+        if self.state is not None:
+            draft.drop_state()
+            spare = self.budget - require_room(draft, self.plan)
+            room = min(int(_STATE * self.budget), spare)
+        before = draft.total
+        yield from shrink(draft, replace(self.plan, budget=self.budget - room))
+        draft.tell("reduction", before)
+        messages: Sequence[Any] = draft.output()
+        if self.state is None or room < 1:
+            return messages
+        try:
+            messages = reinject(
+                self.state,
+                messages,
+                max_tokens=room,
+                counter=draft.counter,
+                prompts=self.plan.prompts,
+            )
+        except ContextWindowExceeded:
+            draft.notes.append(f"the state did not fit into the {room} tokens left for it")
+            return messages
+        before = draft.total
+        draft.state_tokens = sum(one.tokens for one in self.counts.measure_all(messages))
+        draft.state_tokens -= draft.total - draft.overhead
+        draft.total += draft.state_tokens
+        draft.tell("re-injection", before)
+        return messages
 
     def replay(self, budget: int) -> AssemblyReport:
         """Fit the same messages into another budget, without asking a model."""

@@ -1,17 +1,52 @@
-"""What old messages leave behind: `label: value` facts, newest last.
+"""What old messages leave behind: `label: value` facts, newest last, what failed, what was settled.
 
-Nothing here knows how a message is shaped or where a digest is put.
+A later call needs the ids, dates, paths and numbers of earlier ones far more often than their
+prose. So old text is read for facts, every fact gets a worth, and the most worthy ones that fit are
+written in the order in which they were last met. Worth grows with
+
+* newness: half of it is gone every dozen entries;
+* mention: what came up in several entries, was said by somebody or given to a tool is in use;
+* kind: ids before dates, identifiers, numbers and other words, which mean little without their id.
+
+Facts of one JSON record stay on one line behind its id, and a record met again replaces what it
+said before. Calls that failed and sentences that settle something stand between the facts.
+How the weights were found is told in `docs/decisions/0010-digest.md`.
+
+Nothing here knows how a message is shaped or where a digest is put, and nothing is rephrased.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from muntin.facts import Fact, facts_of, is_settling, values_in
+from muntin.segmentation import sentences
 from muntin.tokens import TokenCounter, count_tokens
 
-__all__ = ("DigestEntry", "Fact", "digest", "facts")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ("DigestEntry", "digest")
+
+_NEWNESS, _HALF_LIFE = 1.0, 12.0
+_MENTION, _SPOKEN, _CALLED, _ASKED = 0.5, 0.7, 1.0, 0.5
+_KIND = {"id": 0.0, "date": -0.6, "name": -1.0, "number": -1.6, "word": -2.2}
+_BEHIND = 0.01
+"""How far behind its head a number or a word of a record ranks at least: alone it says nothing."""
+_SETTLED, _FAILED = -0.4, 0.8
+_LONGEST_REMARK = 200
+"""Characters of a failure or a statement; a quotation, not a transcript."""
+_EDGE = 600
+"""Characters at either end of a result in which a failure is looked for."""
+
+_FAILED_LINE = re.compile(
+    r"(?:error|traceback|exception|failed|failure|fatal)\b|[\w.]{0,80}(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+_FAILED_CODE = re.compile(r"\b(?:exit|return) ?(?:code|status)\W{1,3}[1-9]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,43 +62,7 @@ class DigestEntry:
     arguments: str = ""
     """Arguments of a call, as JSON; empty for everything that is not a call."""
     is_error: bool = False
-    """Whether the result says that the call failed. Error texts are also recognised by their words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One value with the words that name it."""
-
-    label: str
-    """The word or key that names the value; empty when nothing does."""
-    value: str
-    """The value, verbatim."""
-    entry: int
-    """Index of the entry it was last seen in."""
-
-
-_VALUE = re.compile(r"[A-Za-z0-9_#][A-Za-z0-9_\-./@#:]*[A-Za-z0-9_]")
-_WORDS = re.compile(r"[A-Za-z]{3,}")
-
-
-def facts(entries: Iterable[DigestEntry]) -> list[Fact]:
-    """List the facts of old entries, each pair of label and value once, oldest first."""
-    found: dict[tuple[str, str], Fact] = {}
-    for at, entry in enumerate(entries):
-        text = f"{entry.tool} {entry.arguments} {entry.text}"
-        for match in _VALUE.finditer(text):
-            value = match[0].strip(".,:;")
-            if (
-                len(value) < 4
-                or len(value) > 60
-                or not any(c.isdigit() or c in "/_@" for c in value)
-            ):
-                continue
-            before = _WORDS.findall(text[max(0, match.start() - 40) : match.start()])
-            label = before[-1] if before else ""
-            found.pop((label, value), None)
-            found[label, value] = Fact(label=label, value=value, entry=at)
-    return list(found.values())
+    """Whether the result says that the call failed. Words that say so are recognised as well."""
 
 
 def digest(
@@ -75,25 +74,210 @@ def digest(
 ) -> str:
     """Write what old entries leave behind, newest last, never above `max_tokens`.
 
+    Deterministic; linear in the text but for one sort of the facts.
+
     Args:
         entries: The old messages, calls and results, oldest first.
         max_tokens: Tokens the digest may take, by `counter` on the whole text.
-        counter: Counts the text.
-        known: Text that stays in the context anyway: its values are not repeated.
+        counter: Counts the text. It need not be additive.
+        known: Text that stays in the context anyway: ids and dates in it are not repeated.
 
     Returns:
-        Lines like `reservation_id: 4XGCCM`; empty when there is no fact or none fits.
-    """
-    lines = [
-        f"{fact.label}: {fact.value}" if fact.label else fact.value
-        for fact in facts(entries)
-        if fact.value not in known
+        Lines like `reservation_id: 4XGCCM, cabin: business`; empty when there is nothing to say or
+        not even one fact fits.
+
+    ```python
+    from muntin.digest import DigestEntry, digest
+
+    old = [
+        DigestEntry(role="user", text="Please cancel my order #W37 of 2024-05-19."),
+        DigestEntry(tool="cancel", arguments='{"order_id": "#W37"}'),
+        DigestEntry(role="tool", tool="cancel", text="Error: order is already delivered"),
     ]
-    low, high = 0, len(lines)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if counter("\n".join(lines[-middle:])) <= max_tokens:
+    print(digest(old, max_tokens=40))
+    #> order: 2024-05-19
+    #> order_id: #W37
+    #> failed: cancel #W37: Error: order is already delivered
+    ```
+    """
+    table = _Table(entries, known=set(values_in(known)))
+    ranked = table.ranked()
+
+    def written(size: int) -> str:
+        return table.render(ranked[:size])
+
+    return written(_most_that_fit(len(ranked), max_tokens, lambda n: counter(written(n))))
+
+
+def _most_that_fit(most: int, limit: int, cost: Callable[[int], int]) -> int:
+    """Find how many fit, looking at no more than twice as many: double first, then bisect."""
+    high = 1
+    while high <= most and cost(high) <= limit:
+        high *= 2
+    low, high = high // 2, min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if cost(middle) <= limit:
             low = middle
         else:
-            high = middle - 1
-    return "\n".join(lines[-low:]) if low else ""
+            high = middle
+    return low
+
+
+@dataclass(slots=True, kw_only=True)
+class _Item:
+    """A fact or a remark, with all that is known about its use."""
+
+    label: str
+    value: str
+    base: float
+    is_own: bool
+    """Whether it says something without its record."""
+    group: object
+    """Items of one group share a line."""
+    entry: int
+    order: int
+    head: str = ""
+    mentions: int = 1
+    is_spoken: bool = False
+    is_called: bool = False
+    is_asked: bool = False
+    worth: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.value}" if self.label else self.value
+
+
+class _Table:
+    """Everything worth saying about some entries, each thing once."""
+
+    def __init__(self, entries: Sequence[DigestEntry], known: set[str]) -> None:
+        self._items: dict[object, _Item] = {}
+        self._order = 0
+        self._entries = len(entries)
+        calls: list[DigestEntry] = []
+        for at, entry in enumerate(entries):
+            if entry.arguments:
+                calls.append(entry)
+            for fact in facts_of(entry.arguments):
+                self._add_fact(fact, at, is_called=True)
+            is_spoken = entry.role in ("user", "assistant")
+            for fact in facts_of(entry.text):
+                self._add_fact(fact, at, is_spoken=is_spoken, is_asked=entry.role == "user")
+            for label, remark, base in _remarks(entry, calls):
+                self._add_remark(label, remark, base, at)
+        self._known = known
+
+    def _add_fact(
+        self,
+        fact: Fact,
+        at: int,
+        *,
+        is_called: bool = False,
+        is_spoken: bool = False,
+        is_asked: bool = False,
+    ) -> None:
+        self._order += 1
+        is_own = fact.kind in ("id", "date", "name")
+        key: object = fact.value
+        if not is_own:
+            key = (fact.head, fact.label) if fact.head else (fact.label, fact.value)
+        group: object = ("head", fact.head) if fact.head else (at, fact.record)
+        item = self._items.get(key)
+        if item is None:
+            item = _Item(
+                label=fact.label,
+                value=fact.value,
+                base=_KIND[fact.kind],
+                is_own=is_own,
+                group=group,
+                head=fact.head,
+                entry=at,
+                order=self._order,
+            )
+            self._items[key] = item
+        else:
+            item.mentions += item.entry != at
+            item.label = fact.label or item.label
+            item.value, item.group, item.head = fact.value, group, fact.head
+            item.entry, item.order = at, self._order
+        item.is_called |= is_called
+        item.is_spoken |= is_spoken
+        item.is_asked |= is_asked
+
+    def _add_remark(self, label: str, remark: str, base: float, at: int) -> None:
+        self._order += 1
+        self._items.pop((label, remark), None)
+        self._items[label, remark] = _Item(
+            label=label,
+            value=remark,
+            base=base,
+            is_own=True,
+            group=self._order,
+            entry=at,
+            order=self._order,
+        )
+
+    def ranked(self) -> list[_Item]:
+        """Order the items by worth, most worthy first; newer first among equals."""
+        for item in self._items.values():
+            age = self._entries - 1 - item.entry
+            item.worth = (
+                item.base
+                + (_ASKED if item.is_asked else 0)
+                + _NEWNESS * math.exp2(-age / _HALF_LIFE)
+                + _MENTION * math.log2(item.mentions)
+                + _SPOKEN * item.is_spoken
+                + _CALLED * item.is_called
+            )
+        for item in self._items.values():
+            head = self._items.get(item.head)
+            if head is not None and not item.is_own:
+                item.worth = min(item.worth, head.worth - _BEHIND)
+        new = (item for item in self._items.values() if item.value not in self._known)
+        return sorted(new, key=lambda item: (-item.worth, -item.order))
+
+    def render(self, items: Sequence[_Item]) -> str:
+        """Write items, those of one record on one line, by when the record was last met."""
+        lines: dict[object, list[_Item]] = {}
+        for item in sorted(items, key=lambda item: item.order):
+            lines.setdefault(item.group, []).append(item)
+        ordered = sorted(lines.values(), key=lambda line: line[-1].order)
+        return "\n".join(", ".join(map(str, line)) for line in ordered)
+
+
+def _remarks(entry: DigestEntry, calls: list[DigestEntry]) -> Iterator[tuple[str, str, float]]:
+    """Quote what an entry says in words that the next step must not forget."""
+    if entry.role == "tool":
+        call = next((c for c in calls if entry.tool in ("", c.tool)), None)
+        if call is not None:
+            calls.remove(call)
+        problem = _problem(entry)
+        if problem:
+            values = ", ".join(f.value for f in facts_of(call.arguments)) if call else ""
+            name = entry.tool or (call.tool if call else "")
+            what = " ".join(filter(None, (name, _cut(values, 80))))
+            yield "failed", _cut(f"{what}: {problem}" if what else problem), _FAILED
+    elif entry.role in ("user", "assistant") and not entry.text.lstrip().startswith(("{", "[")):
+        for sentence in sentences(entry.text):
+            if is_settling(sentence):
+                said = _cut(sentence)
+                yield ("said" if entry.role == "user" else "noted"), said, _SETTLED
+
+
+def _problem(entry: DigestEntry) -> str:
+    """Quote the line that says why a call failed; empty when it did not."""
+    text = entry.text.strip()
+    if len(text) > 2 * _EDGE:
+        text = f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    lines = [line.strip(" \t<>*#!-") for line in text.splitlines()]
+    found = [line for line in lines if _FAILED_LINE.match(line) or _FAILED_CODE.search(line)]
+    if found:
+        telling = [line for line in found if ":" in line and len(line) > 12]
+        return (telling or found)[-1]
+    return text.partition("\n")[0] or "failed" if entry.is_error else ""
+
+
+def _cut(text: str, length: int = _LONGEST_REMARK) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"

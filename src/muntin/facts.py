@@ -1,0 +1,292 @@
+"""What in a text is a fact worth carrying: ids, dates, paths, numbers, and the words that name them.
+
+Two readers share one result. JSON is walked: keys name the values, and an object is one record
+whose first id is its head. Everything else is read word by word: a value is a word that a reader
+could not guess (it holds a digit, a path, an address, a dotted or mixed-case name), and the nearest
+words before it name it. No rule here knows a domain or a tool.
+
+It does not decide which facts are kept: that depends on the conversation, see `digest`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ("Fact", "FactKind", "facts_of", "is_settling", "values_in")
+
+FactKind: TypeAlias = Literal["id", "date", "name", "number", "word"]
+"""`id` names one thing: keys with digits, paths, files, addresses, versions, constants in capitals.
+`name` is an identifier of letters (`total_seconds`, `self.query`, `HttpError`); `word` any other
+short value."""
+
+_TOKEN = re.compile(r"[\w#@/~$€£¥.](?:[\w#@/~$€£¥.%+\-&?*]|:(?=\d|//))*")
+_TRAILING = ".:?+-&*/"
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_NUMBER = re.compile(r"[+\-#$€£¥]?\d[\d.,:]*[%a-zA-Z]{0,2}")
+_PAIR = re.compile(r"([^\W\d_][\w\-]*):(?!//)(\S+)")
+_FILE = re.compile(r"[\w\-]+\.(?:[a-z]{1,3}|json|yaml|html|java|toml|docx|xlsx|pptx|jpeg|lock)")
+_KEY_ENDS = ('":', "':", '" :')
+"""What follows a key of JSON that did not parse: the name before it labels, it is no value."""
+_LABEL_REACH = 48
+"""Characters before a value in which the words that name it stand."""
+_LONGEST_VALUE = 80
+_LONGEST_LEAF = 60
+"""A JSON string of more characters is read like prose."""
+_DEEPEST = 32
+_FILLERS = frozenset(
+    {
+        *("the", "and", "for", "with", "from", "that", "this", "was", "were", "are", "has", "have"),
+        *("had", "not", "your", "our", "its", "all", "any", "into", "been", "will", "would", "can"),
+        *("could", "please", "should", "shall", "now", "also", "then", "than"),
+    }
+)
+"""Words that never name a value although they stand before it."""
+_VAGUE = frozenset({"id", "ids", "name", "value", "type", "key", "number", "no", "code"})
+"""Keys that name nothing without the key above them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One value with the words that name it."""
+
+    label: str
+    """The key or the words that name the value; empty when nothing does."""
+    value: str
+    """The value, verbatim."""
+    kind: FactKind
+    """What sort of value it is."""
+    record: int
+    """Facts of one JSON object or one line of prose share a number; it grows with the text."""
+    head: str
+    """The first id of the record, which tells records apart; empty when it has none."""
+
+
+def facts_of(text: str) -> Iterator[Fact]:
+    """Read the facts of one text, in their order.
+
+    JSON objects and lists are walked, anything else is read as prose. Never raises.
+
+    ```python
+    from muntin.facts import facts_of
+
+    for fact in facts_of("Your order #W37 of 2024-05-19 is at /srv/out.csv"):
+        print(f"{fact.label}: {fact.value} ({fact.kind})")
+    #> order: #W37 (id)
+    #> order: 2024-05-19 (date)
+    #> order: /srv/out.csv (id)
+    print([f"{fact.label}={fact.value}" for fact in facts_of('{"seat": {"id": "12C"}}')])
+    #> ['seat id=12C']
+    ```
+    """
+    parsed, end = _parsed(text)
+    record = 0
+    if end:
+        for fact in _Walk().leaves(parsed, path=(), record=0, depth=0):
+            record = max(record, fact.record)
+            yield fact
+    yield from _prose(text[end:] if end else text, record=record)
+
+
+def kind_of(token: str) -> FactKind | None:
+    """Say what sort of value a word is; None for a word a reader could guess."""
+    if any(map(str.isdigit, token)):
+        if _DATE.fullmatch(token):
+            return "date"
+        digits = token.lstrip("#$€£¥+-")
+        is_amount = _NUMBER.fullmatch(token) and (len(digits) < 5 or not digits.isdigit())
+        return "number" if is_amount and token[0] != "#" else "id"
+    letters = sum(map(str.isalpha, token))
+    if letters < 3 or len(token) < 5:
+        return None
+    inner = token[1:-1]
+    slashes = token.count("/")
+    is_path = slashes and (slashes > 1 or token[0] in "/~" or "." in inner or "_" in inner)
+    if is_path or "@" in inner or _FILE.fullmatch(token):
+        return "id"
+    if "_" in inner and token.isupper():
+        return "id"
+    if "_" in token.strip("_") or ("." in inner and ".." not in inner):
+        return "name"
+    if slashes:
+        return "word" if len(token) > 8 else None
+    is_mixed = any(map(str.isupper, token[1:])) and any(map(str.islower, token))
+    return "name" if is_mixed and len(token) > 5 else None
+
+
+def _parsed(text: str) -> tuple[object, int]:
+    """Read JSON at the beginning of a text; where it ends, 0 when there is none."""
+    start = len(text) - len(text.lstrip())
+    if text[start : start + 1] not in ("{", "["):
+        return None, 0
+    try:
+        return json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None, 0
+
+
+def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
+    """Read the values of running text; each line is a record."""
+    line_end = -1
+    head = ""
+    for match in _TOKEN.finditer(text):
+        token = match[0].rstrip(_TRAILING)
+        if len(token) < 2 or len(token) > _LONGEST_VALUE:
+            continue
+        kind = kind_of(token)
+        if kind is None or (kind == "name" and text.startswith(_KEY_ENDS, match.end())):
+            continue
+        start = match.start()
+        if start > line_end:
+            line_end = text.find("\n", start)
+            line_end = len(text) if line_end < 0 else line_end
+            record, head = record + 1, ""
+        label = ""
+        pair = _PAIR.fullmatch(token)
+        if pair and not pair[2].isdigit():
+            label, token = pair[1], pair[2]
+            kind = kind_of(token)
+            if kind is None:
+                continue
+        label = label or _naming(text, start) or fallback
+        head = head or (token if kind == "id" else "")
+        yield Fact(label=label, value=token, kind=kind, record=record, head=head)
+
+
+def _naming(text: str, at: int) -> str:
+    """Find the words just before a position that name what stands there."""
+    before = text[max(0, at - _LABEL_REACH) : at]
+    found = _LETTERS.findall(before)
+    if len(before) == _LABEL_REACH and found and before[0].isalpha():
+        found = found[1:]
+    names = [word for word in found if len(word) > 2 and word.lower() not in _FILLERS]
+    if not names:
+        return found[-1][-8:] if found else ""
+    last = names[-1]
+    if found[-1] != last and found[-1].lower() in _VAGUE:
+        return f"{last} {found[-1]}"
+    return last if last.isascii() else last[-8:]
+
+
+class _Walk:
+    """Walks parsed JSON, numbering its records."""
+
+    def __init__(self) -> None:
+        self._records = 0
+
+    def leaves(
+        self, node: object, *, path: tuple[str, ...], record: int, depth: int, head: str = ""
+    ) -> Iterator[Fact]:
+        if depth > _DEEPEST:
+            return
+        if isinstance(node, dict):
+            yield from self._object(cast("dict[str, object]", node), path, record, depth, head)
+        elif isinstance(node, list):
+            for item in cast("list[object]", node):
+                inner = self._next() if _has_parts(item) else record
+                yield from self.leaves(
+                    item,
+                    path=path,
+                    record=inner,
+                    depth=depth + 1,
+                    head="" if inner != record else head,
+                )
+        else:
+            yield from self._leaf(node, path, record, head)
+
+    def _next(self) -> int:
+        self._records += 1
+        return self._records
+
+    def _object(
+        self, node: dict[str, object], path: tuple[str, ...], record: int, depth: int, head: str
+    ) -> Iterator[Fact]:
+        if not head:
+            scalars = (str(leaf) for leaf in node.values() if isinstance(leaf, (str, int)))
+            head = next((leaf for leaf in scalars if kind_of(leaf) == "id" and " " not in leaf), "")
+        later: list[tuple[str, object]] = []
+        for key, child in node.items():
+            if _has_parts(child):
+                later.append((key, child))
+            else:
+                yield from self.leaves(
+                    child, path=(*path, key), record=record, depth=depth + 1, head=head
+                )
+        for key, child in later:
+            if kind_of(key) == "id" and any(map(str.isdigit, key)):
+                inner = self._next()
+                yield Fact(label=_label(path), value=key, kind="id", record=inner, head=key)
+                yield from self.leaves(child, path=path, record=inner, depth=depth + 1, head=key)
+            else:
+                yield from self.leaves(
+                    child, path=(*path, key), record=record, depth=depth + 1, head=head
+                )
+
+    def _leaf(self, leaf: object, path: tuple[str, ...], record: int, head: str) -> Iterator[Fact]:
+        if leaf is None or leaf == "":
+            return
+        label = _label(path)
+        if isinstance(leaf, bool):
+            word = "true" if leaf else "false"
+            yield Fact(label=label, value=word, kind="word", record=record, head=head)
+            return
+        value = " ".join(str(leaf).split())
+        if len(value) > _LONGEST_LEAF:
+            for fact in _prose(str(leaf), fallback=label):
+                yield Fact(
+                    label=fact.label,
+                    value=fact.value,
+                    kind=fact.kind,
+                    record=record,
+                    head=head or fact.head,
+                )
+            return
+        kind = kind_of(value) or "word"
+        if kind == "id" and " " in value:
+            kind = "word"
+        if isinstance(leaf, float):
+            kind = "number"
+        yield Fact(label=label, value=value, kind=kind, record=record, head=head)
+
+
+def _has_parts(node: object) -> bool:
+    return isinstance(node, (dict, list))
+
+
+def _label(path: tuple[str, ...]) -> str:
+    if not path:
+        return ""
+    last = path[-1]
+    if last.lower() in _VAGUE and len(path) > 1:
+        return f"{path[-2]} {last}"
+    return last
+
+
+def values_in(text: str) -> Iterator[str]:
+    """Read the values of a text as prose, without what names them: enough to know what is there."""
+    for match in _TOKEN.finditer(text):
+        yield match[0].rstrip(_TRAILING)
+
+
+_SETTLING = re.compile(
+    r"\b(?:decid\w+|decision|agreed?|conclu\w+|confirm\w*|must(?: not)?|never|always|do not|"
+    r"don['’]t|cannot|can['’]t|won['’]t|instead|because|therefore|root cause|turns out|fixed|"
+    r"the (?:bug|fix|problem|issue|cause|reason|goal|deadline) (?:is|was)|resolved|prefer\w*|"
+    r"required?|deadline|remember|important|todo|next steps?|not allowed|only if|unless|"
+    r"limit(?:ed)? to)\b"
+    r"|决定|必须|不要|不能|因此|所以|结论|确认|截止|记住|決定|必要|しないで|ください|結論|確認|期限"
+    r"|결정|반드시|하지 마|결론|확인|마감|ต้อง|ห้าม|ตัดสินใจ|สรุป|ยืนยัน",
+    re.IGNORECASE,
+)
+"""Words with which people settle something, in English, Chinese, Japanese, Korean and Thai."""
+
+
+def is_settling(sentence: str) -> bool:
+    """Say whether a sentence settles something: a decision, a rule, a cause, a next step."""
+    return _SETTLING.search(sentence) is not None

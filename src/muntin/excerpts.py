@@ -142,12 +142,21 @@ class LinesExcerpt:
         reached = 0
         for at in sorted(chosen):
             if at > reached:
-                shown.append(self._marks.lines(self._lines[reached:at]))
+                shown.append(self._gap(reached, at))
             shown.append(self._marks.clip(self._lines[at], width))
             reached = at + 1
         if reached < len(self._lines):
-            shown.append(self._marks.lines(self._lines[reached:]))
+            shown.append(self._gap(reached, len(self._lines)))
         return "\n".join(shown)
+
+    def _gap(self, start: int, end: int) -> str:
+        """Stand for lines that were not chosen, unless they are shorter than their mark."""
+        lines = self._lines[start:end]
+        mark = self._marks.lines(lines)
+        if len(lines) > len(mark):
+            return mark
+        whole = "\n".join(lines)
+        return whole if len(whole) <= len(mark) else mark
 
     def _choose(self, room: int, width: int) -> set[int]:
         """Choose lines: a table's head, errors from both ends, then the first and last lines."""

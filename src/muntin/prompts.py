@@ -56,7 +56,7 @@ ENGLISH: dict[str, str] = {
     "tool_result.read.next": "Go on with start={start}",
     "tool_result.read.end": "This is the end",
     "tool_result.read.matches": (
-        "[{id}: {shown} lines match, searched {start} to {end} of {total} characters. {next}]"
+        "[{id}: matches {shown}, searched {start} to {end} of {total} characters. {next}]"
     ),
     "conversation.digest": (
         "[Earlier messages: {count} left out. Facts from them, background and not instructions]"
@@ -122,8 +122,8 @@ ENGLISH: dict[str, str] = {
     "state.status.failed": "[FAILED]",
     "state.status.skipped": "[SKIPPED]",
     "state.older": "({count} older omitted)",
-    "state.steps_before": "({count} earlier steps omitted)",
-    "state.steps_after": "({count} later steps omitted)",
+    "state.steps_before": "({count} earlier omitted)",
+    "state.steps_after": "({count} later omitted)",
     "state.not_shown": "({count} more entries not shown)",
     "state.reinject.opening": (
         "[Context was compacted. This is the saved state of the work, not a new request.]"

@@ -83,7 +83,7 @@ def read_tool_result(
     #> [tr_8ab95ae15c5e4e41eee4: characters 0 to 18 of 56. Go on with start=18]
     #> flight HAT001 full
     print(read_tool_result(key, pattern="free", store=store))
-    #> [tr_8ab95ae15c5e4e41eee4: 1 lines match, searched 0 to 56 of 56 characters. This is the end]
+    #> [tr_8ab95ae15c5e4e41eee4: matches 1, searched 0 to 56 of 56 characters. This is the end]
     #> 19: flight HAT136 free
     ```
     """

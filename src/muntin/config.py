@@ -146,8 +146,9 @@ class ContextConfig:
     source_ratios: Annotated[Mapping[str, float], PlainValidator(_ratios)] = _REFERENCE_RATIOS
     """Share of each source in what is left for candidates. Only proportions matter. A source must
     be named here to take part; a ratio of 0 places only what others leave idle."""
-    mmr_lambda: Share = 0.7
-    """Relevance against diversity in selection, in [0, 1]; 1 is pure relevance."""
+    mmr_lambda: Share = 1.0
+    """Relevance against diversity in selection, in [0, 1]; 1 is pure relevance. On real retrieval
+    every step towards diversity lost passages that held the answer; duplicates go anyway."""
     dedup_threshold: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = 0.95
     """Similarity to a kept candidate from which one counts as a near-duplicate; above 1 none
     does."""

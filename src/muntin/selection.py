@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from muntin.candidates import Candidate, Embedding
-    from muntin.similarity import Similarity
+    from muntin.similarity import Row, Similarity
 
     Relevance = NDArray[np.float64]
 
@@ -38,7 +38,10 @@ __all__ = ("Dropped", "Selection", "mmr_select", "relevance_of", "select")
 DropReason = Literal["exact_duplicate", "near_duplicate", "beyond_top_k"]
 """Why selection refuses a candidate."""
 
-_QUESTION_WEIGHT = 0.7
+_ROUNDING = 1e-6
+"""Cosines closer than this are equal."""
+
+_QUESTION_WEIGHT = 0.9
 """Share of the question's own cosine in a fused relevance (`docs/decisions/`)."""
 
 
@@ -174,7 +177,9 @@ def relevance_of(
 
     Args:
         candidates: Candidates in retrieval order.
-        query_embedding: Vector of the question; where given, the cosine to it votes.
+        query_embedding: Vector of the question, shape `(d,)`. Where given, relevance is the scaled
+            score at one tenth and the cosine to the question, stretched over [0, 1], at nine
+            tenths; a candidate without an embedding keeps its score.
 
     Raises:
         ConfigurationError: A score is NaN, infinite or not a number; the candidate is named.
@@ -183,8 +188,17 @@ def relevance_of(
     if query_embedding is None or not len(scores):
         return scores
     cosines = cosines_to(query_embedding, [candidate.embedding for candidate in candidates])
-    fused = (1 - _QUESTION_WEIGHT) * scores + _QUESTION_WEIGHT * cosines
-    return np.where(np.isnan(cosines), scores, fused)
+    known = ~np.isnan(cosines)
+    votes = scores.copy()
+    votes[known] = _stretched(cosines[known])
+    return (1 - _QUESTION_WEIGHT) * scores + _QUESTION_WEIGHT * votes
+
+
+def _stretched(cosines: Row) -> Row:
+    """Stretch cosines over [0, 1]: scores use the whole range, cosines to a question do not."""
+    if not len(cosines) or cosines.max() - cosines.min() < _ROUNDING:
+        return np.ones(len(cosines))
+    return (cosines - cosines.min()) / (cosines.max() - cosines.min())
 
 
 def _check(top_k: int | None, lambda_: float, dedup_threshold: float) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from muntin.candidates import Candidate, Embedding
 
     Row = NDArray[np.floating[Any]]
+    """Numbers of one candidate against all, shape `(n,)`; or unit rows, shape `(n, d)`."""
 
 __all__ = (
     "Cosines",

@@ -8,6 +8,7 @@ It decides nothing: `escalation` does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from muntin.report import Event
 from muntin.turns import in_flight, leading_system, newest_user, units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from muntin.message_tokens import Measured, MessageCounts
     from muntin.messages import Role
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from muntin.shapes import MessageView
     from muntin.turns import Unit
 
-__all__ = ("Draft", "Plan")
+__all__ = ("Draft", "Plan", "Shorten")
+
+Shorten = Callable[[str, int, int, str], str]
+"""Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +41,8 @@ class Plan:
     """Tokens the request may take."""
     prompts: PromptRegistry
     """Texts of notes and marks."""
-    shorten: Callable[[str, int, str], str]
-    """Cuts a tool result: `(text, max_tokens, tool name) -> text` of at most that many tokens."""
+    shorten: Shorten
+    """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text` that fits."""
     note_role: Role = "user"
     """Role of the note that stands for what is left out."""
     question: str | None = None

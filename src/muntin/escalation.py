@@ -47,13 +47,11 @@ def require_room(draft: Draft, plan: Plan) -> int:
 
 def _least(draft: Draft, index: int) -> int:
     """Count the least a held message can be cut to."""
-    tokens = draft.measured[index].tokens
+    one = draft.measured[index]
     if not draft.shortenable((index,)):
-        return tokens
-    texts = {result.call_id: LEAST_TEXT for result in draft.views[index].results}
-    shape = draft.measured[index].shape
-    least = shape.with_results(draft.messages[index], texts)
-    return min(tokens, draft.counts.measure(least).tokens)
+        return one.tokens
+    least = draft.counter(LEAST_TEXT)
+    return one.tokens - sum(max(tokens - least, 0) for tokens in one.result_tokens)
 
 
 def _part_name(draft: Draft, unit: Unit, index: int) -> str:

@@ -33,13 +33,15 @@ _DIGEST = 0.50
 """Share of the room the digest may take."""
 _DIGEST_BESIDE_RECALL = 0.08
 """The same when older messages are recalled word for word."""
+_DIGEST_TOKENS = 4_000
+"""Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
 _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
 _TASK = 0.06
 """Share of the room the first request may take to stay word for word."""
 _ENTRY_CHARACTERS = 20_000
 """Characters of one message that are looked at where nothing else bounds them."""
-_DIGESTED_CHARACTERS = 200
+_DIGESTED_CHARACTERS = 100
 """Characters of old text looked at for each token the digest may take."""
 
 
@@ -51,7 +53,8 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     if not foldable:
         return
     cap = cap_for(_CAP_IN_TAIL, room)
-    draft.allowance = int((_DIGEST_BESIDE_RECALL if plan.question else _DIGEST) * room)
+    share = _DIGEST_BESIDE_RECALL if plan.question else _DIGEST
+    draft.allowance = min(int(share * room), _DIGEST_TOKENS)
     folded, text = _choose(draft, plan, foldable, target, cap, max(1, int(_STEP * room)))
     gone = {unit.first for unit in folded}
     for unit in folded:
@@ -155,8 +158,14 @@ def _facts(
     left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0 or not folded:
         return ""
-    entries = _entries(draft, [i for unit in folded for i in unit.indices], left)
-    return digest(entries, max_tokens=left, counter=draft.counter, known=known)
+    indices = [i for unit in folded for i in unit.indices]
+
+    def write() -> str:
+        entries = _entries(draft, indices, left)
+        return digest(entries, max_tokens=left, counter=draft.counter, known=known)
+
+    told = [draft.measured[index] for index in indices]
+    return draft.counts.remember((left, known), told, write)
 
 
 def _messages(folded: Sequence[Unit]) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +40,8 @@ __all__ = (
 
 FRAMING_TOKENS = 4
 """Around one message: three, and one for the role, which is a single token in every vocabulary."""
+_TEXTS = 8
+"""Texts about many messages that are remembered: a digest of a long past is not cheap."""
 REPLY_TOKENS = 3
 """Once per request: what primes the reply."""
 
@@ -54,12 +56,22 @@ class Measured:
     """What it says."""
     tokens: int
     """What it costs, framing included."""
+    result_tokens: tuple[int, ...] = ()
+    """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
     encodable: bool = True
     """Whether it can be written as UTF-8: it holds no lone surrogate."""
 
 
 def count_view(view: MessageView, counter: TokenCounter) -> int:
     """Count one message that was read already."""
+    return _count_without_results(view, counter) + sum(_count_results(view, counter))
+
+
+def _count_results(view: MessageView, counter: TokenCounter) -> tuple[int, ...]:
+    return tuple(counter(result.text) if result.text else 0 for result in view.results)
+
+
+def _count_without_results(view: MessageView, counter: TokenCounter) -> int:
     total = FRAMING_TOKENS
     if view.text:
         total += counter(view.text)
@@ -72,7 +84,7 @@ def count_view(view: MessageView, counter: TokenCounter) -> int:
             f'{{"id":"{call.id}","name":"{call.name}","arguments":{call.arguments or "{}"}}}'
         )
     for result in view.results:
-        total += (counter(result.text) if result.text else 0) + counter(result.call_id)
+        total += counter(result.call_id)
     if view.reasoning:
         total += counter(view.reasoning)
     for text in view.server:
@@ -108,6 +120,7 @@ class MessageCounts:
         self._by_id: dict[int, tuple[Any, Any, Measured]] = {}
         self._by_key: OrderedDict[Any, Measured] = OrderedDict()
         self._characters = 0
+        self._told: OrderedDict[Any, tuple[Any, str]] = OrderedDict()
         self._ratio = getattr(counter, "ratio", None)
 
     def measure(self, message: Any) -> Measured:
@@ -130,6 +143,28 @@ class MessageCounts:
         """Read and count messages, each as in `measure`."""
         return [self.measure(message) for message in messages]
 
+    def remember(self, key: Any, told: Sequence[Measured], write: Callable[[], str]) -> str:
+        """Recall what was written about the same messages, or write it now and remember it.
+
+        Args:
+            key: What else the text depends on; hashable.
+            told: The messages it is about, as this object measured them.
+            write: Makes the text.
+        """
+        # Measured messages are recalled, not made anew, so identity is enough; they are held
+        # beside the text, so that no id can be reused.
+        whole = (key, tuple(map(id, told)))
+        with self._lock:
+            known = self._told.get(whole)
+        if known is not None:
+            return known[1]
+        text = write()
+        with self._lock:
+            self._told[whole] = (tuple(told), text)
+            while len(self._told) > _TEXTS:
+                self._told.popitem(last=False)
+        return text
+
     def _measure_anew(self, message: Any) -> Measured:
         shape = shape_of(message)
         parts = _copy(shape.parts(message))
@@ -145,8 +180,9 @@ class MessageCounts:
                 return measured
         view = shape.view(message)
         _warn_unknown(view)
-        tokens = count_view(view, self.counter)
-        measured = Measured(shape, view, tokens, encodable=_encodable(parts))
+        results = _count_results(view, self.counter)
+        tokens = _count_without_results(view, self.counter) + sum(results)
+        measured = Measured(shape, view, tokens, results, encodable=_encodable(parts))
         with self._lock:
             if key not in self._by_key and ratio == self._ratio:
                 self._by_key[key] = measured
@@ -158,6 +194,7 @@ class MessageCounts:
     def _start_over(self, ratio: Any) -> None:
         self._by_id.clear()
         self._by_key.clear()
+        self._told.clear()
         self._characters = 0
         self._ratio = ratio
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from muntin.digest import DigestEntry, digest
 from muntin.message_tokens import FRAMING_TOKENS
+from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from muntin.draft import Draft, Plan
+    from muntin.draft import Draft, Plan, Shorten
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
+    from muntin.shapes import ToolResult
     from muntin.tokens import TokenCounter
     from muntin.turns import Unit
 
@@ -27,6 +29,8 @@ LEAST_TEXT = "…"
 """What is left of a result for which there is no room at all."""
 _CAPS = (0.25, 0.12)
 """Shares of the room one old result may take, tried in this order before units are folded."""
+_LEAST_MARKED = 12
+"""Tokens below which a cut result has no room for a marker beside its text."""
 _FACTS = 0.4
 """Share of an old result's cap that goes to the facts its excerpt leaves out."""
 _LEAST_FACTS = 24
@@ -61,11 +65,11 @@ def fair_limit(sizes: Sequence[int], total: int) -> int:
 def cut_results(draft: Draft, plan: Plan, index: int, cap: int) -> None:
     """Cut the results of one old message to `cap` tokens together."""
     view = draft.views[index]
-    sizes = [draft.counter(result.text) for result in view.results]
+    sizes = draft.measured[index].result_tokens
     limit = fair_limit(sizes, cap)
     texts = {
         result.call_id: _with_facts(
-            plan, result.text, limit, draft.tool_name(index, result.call_id), draft.counter
+            plan, result.text, size, limit, draft.tool_name(index, result.call_id), draft.counter
         )
         for result, size in zip(view.results, sizes, strict=True)
         if size > limit
@@ -74,17 +78,19 @@ def cut_results(draft: Draft, plan: Plan, index: int, cap: int) -> None:
         draft.write_results(index, texts, "oversized")
 
 
-def _with_facts(plan: Plan, text: str, limit: int, name: str, counter: TokenCounter) -> str:
+def _with_facts(
+    plan: Plan, text: str, size: int, limit: int, name: str, counter: TokenCounter
+) -> str:
     """Cut an old result to an excerpt and, below it, the facts that the excerpt leaves out."""
     room = int(_FACTS * limit)
     if room >= _LEAST_FACTS:
-        excerpt = plan.shorten(text, limit - room, name)
+        excerpt = plan.shorten(text, size, limit - room, name)
         entry = DigestEntry(text=ends_of(text, limit * _FACT_CHARACTERS), role="tool", tool=name)
         facts = digest([entry], max_tokens=room - 1, counter=counter, known=excerpt)
         joined = _joined(excerpt, facts)
         if facts and counter(joined) <= limit:
             return joined
-    return plan.shorten(text, limit, name)
+    return plan.shorten(text, size, limit, name)
 
 
 def _joined(excerpt: str, facts: str) -> str:
@@ -173,10 +179,7 @@ def shorten_held(
     indices = draft.shortenable(
         index for unit in (draft.held if among is None else among) for index in unit.indices
     )
-    sizes = {
-        index: [draft.counter(result.text) for result in draft.views[index].results]
-        for index in indices
-    }
+    sizes = {index: draft.measured[index].result_tokens for index in indices}
     every = [size for group in sizes.values() for size in group]
     bare = sum(draft.measured[index].tokens - sum(sizes[index]) for index in indices)
     rest = draft.total - sum(draft.size[index] for index in indices)
@@ -187,7 +190,7 @@ def shorten_held(
             draft.restore(index)
             continue
         texts = {
-            result.call_id: _cut(draft, plan, index, result.call_id, result.text, limit)
+            result.call_id: _cut(draft, plan, index, result, size, limit)
             for result, size in zip(draft.views[index].results, sizes[index], strict=True)
             if size > limit
         }
@@ -196,22 +199,29 @@ def shorten_held(
     return cut
 
 
-def _cut(draft: Draft, plan: Plan, index: int, call_id: str, text: str, limit: int) -> str:
-    least = min(LEAST_TEXT, text, key=len)
+def _cut(draft: Draft, plan: Plan, index: int, result: ToolResult, size: int, limit: int) -> str:
+    least = min(LEAST_TEXT, result.text, key=len)
     if limit <= draft.counter(least):
         return least
-    return plan.shorten(text, limit, draft.tool_name(index, call_id)) or least
+    name = draft.tool_name(index, result.call_id)
+    return plan.shorten(result.text, size, limit, name) or least
 
 
 def shortener(
     counter: TokenCounter, store: ToolResultStore | None, prompts: PromptRegistry
-) -> Callable[[str, int, str], str]:
+) -> Shorten:
     """Make the function that cuts one tool result and keeps its original."""
     from muntin.tool_results import truncate_tool_result
 
-    def shorten(text: str, max_tokens: int, name: str) -> str:
+    def shorten(text: str, tokens: int, max_tokens: int, name: str) -> str:
+        def known(other: str) -> int:
+            # The whole text was counted already, and it may be large.
+            return tokens if other is text else counter(other)
+
+        if max_tokens < _LEAST_MARKED:
+            return truncate_to_tokens(text, max_tokens, known)
         return truncate_tool_result(
-            text, max_tokens, counter=counter, store=store, name=name, prompts=prompts
+            text, max_tokens, counter=known, store=store, name=name, prompts=prompts
         )
 
     return shorten

@@ -114,7 +114,7 @@ def _recent(
         shorten = shortener(counter, None, prompts)
         for at in giants:
             if left // len(giants) > 0:
-                kept[at] = shorten(recent[at], left // len(giants), "")
+                kept[at] = shorten(recent[at], sizes[at], left // len(giants), "")
     needed = tokens_of(*kept, counter=counter)
     if needed > budget:
         raise ContextWindowExceeded(

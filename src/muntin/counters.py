@@ -22,6 +22,7 @@ from .tokens import count_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .estimate import EstimatedEncoding
     from .tokens import TokenCounter
 
 __all__ = (
@@ -62,8 +63,8 @@ class NamedCounter(Protocol):
 class EstimateCounter:
     """The calibrated offline estimate as a counter with a name."""
 
-    encoding: str = "o200k_base"
-    """The encoding that is estimated: "o200k_base" or "cl100k_base"."""
+    encoding: EstimatedEncoding = "o200k_base"
+    """The encoding whose tokens are estimated."""
 
     exact: bool = field(default=False, init=False)
     """Always False."""
@@ -75,7 +76,7 @@ class EstimateCounter:
 
     def __call__(self, text: str | None) -> int:
         """Estimate the tokens of a text."""
-        return estimate_tokens(text, encoding=self.encoding)  # pyright: ignore[reportArgumentType]
+        return estimate_tokens(text, encoding=self.encoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ def counter_for(model: object = None) -> NamedCounter:
         return EstimateCounter()
     if isinstance(model, str):
         return _counter_of_name(model)
+    if isinstance(model, type):
+        raise ConfigurationError(f"counter_for takes an instance, got the class {model.__name__}")
     if isinstance(model, NamedCounter):
         return model
     name = _model_name(model)
@@ -212,7 +215,10 @@ def _model_name(model: object) -> str | None:
         name = getattr(getattr(model, "metadata", None), "model_name", None)
     except Exception:  # noqa: BLE001 - a foreign property that fails for a model it does not know
         return type(model).__name__
-    return name if isinstance(name, str) and name else None
+    if isinstance(name, str) and name:
+        return name
+    bound = getattr(model, "bound", None)  # a LangChain model with tools or settings bound to it
+    return None if bound is None else _model_name(bound)
 
 
 def _warn_once(name: str, message: str) -> None:
@@ -339,8 +345,11 @@ class AnchoredCounter:
                 f"not to {counter_name(counter)!r}: the scales differ"
             )
         restored = cls(counter, model=str(saved.get("model", "")))
-        sums = cast("Mapping[str, tuple[float, float]]", saved.get("sums", {}))
-        restored._sums = {model: (float(a), float(b)) for model, (a, b) in sums.items()}
+        try:
+            sums = cast("Mapping[str, tuple[float, float]]", saved["sums"])
+            restored._sums = {model: (float(a), float(b)) for model, (a, b) in sums.items()}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"not what to_dict gives: {error}") from error
         return restored
 
     def __repr__(self) -> str:

@@ -45,7 +45,9 @@ _CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
 _lock = threading.Lock()
-_failures: dict[tuple[str, str | None], TokenizerUnavailable] = {}
+_loaded: dict[str, tiktoken.Encoding] = {}
+_problems: dict[tuple[str, str | None], str] = {}
+"""Why an encoding could not be loaded, by its name and the place that was named for it."""
 
 
 class TiktokenCounter:
@@ -156,27 +158,31 @@ def _last_border(text: str, start: int, end: int) -> int:
 
 def _encoding(name: str) -> tiktoken.Encoding:
     """Load an encoding, once; a failure is remembered until another place is named for it."""
-    import tiktoken
-    from tiktoken import registry
-
-    loaded = registry.ENCODINGS.get(name)
-    if loaded is not None:
-        return loaded
-    place = next((os.environ[key] for key in _CACHE_VARIABLES if key in os.environ), None)
+    if name in _loaded:
+        return _loaded[name]
     with _lock:
-        if (name, place) in _failures:
-            raise _failures[name, place].with_traceback(None)
-        try:
-            bundled = None if place is not None else _bundled_vocabulary(name)
-            if bundled is None:
-                return _load_within(name, _LOAD_SECONDS)
-            with _cache_directory(bundled):
-                return tiktoken.get_encoding(name)
-        except Exception as error:
-            problem = f"{type(error).__name__}: {str(error)[:200]}"
-            failure = TokenizerUnavailable(name, problem)
-            _failures[name, place] = failure
-            raise failure from error
+        if name not in _loaded:
+            place = next((os.environ[key] for key in _CACHE_VARIABLES if key in os.environ), None)
+            if (name, place) in _problems:
+                raise TokenizerUnavailable(name, _problems[name, place])
+            try:
+                _loaded[name] = _load(name, place)
+            except Exception as error:
+                problem = f"{type(error).__name__}: {str(error)[:200]}"
+                _problems[name, place] = problem
+                raise TokenizerUnavailable(name, problem) from error
+        return _loaded[name]
+
+
+def _load(name: str, place: str | None) -> tiktoken.Encoding:
+    """Load an encoding from where the user says, else from the bundle, else as tiktoken does."""
+    import tiktoken
+
+    bundle = None if place is not None else _bundled_vocabulary(name)
+    if bundle is None:
+        return _load_within(name, _LOAD_SECONDS)
+    with _cache_directory(bundle):
+        return tiktoken.get_encoding(name)
 
 
 def _load_within(name: str, seconds: float) -> tiktoken.Encoding:

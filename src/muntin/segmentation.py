@@ -16,26 +16,34 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import regex
 
-__all__ = ("clean_text", "grapheme_start", "sentences")
+__all__ = ("clean_text", "grapheme_end", "grapheme_start", "sentences")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONE_SURROGATE = re.compile(
     "(?<![\ud800-\udbff])[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])"
 )
-_LOOK_BACK = 8_192
+_LOOK_BACK = 1_024
 """Code points searched backwards for a certain border. Longer ones are nobody's character."""
 
+_JOINING = frozenset(
+    "\u0d4e\u0e33\u0eb3\uff9e\uff9f\U000111c2\U000111c3\U0001193f\U00011941\U00011a84"
+    "\U00011a85\U00011a86\U00011a87\U00011a88\U00011a89\U00011d46"
+)
+"""Letters that join what stands before or behind them, though their category does not say so."""
+
+# Looking back for the head of a run keeps the search linear: without, each of a million dots is
+# tried as the first.
 _SENTENCE_END = re.compile(
     r"""
-    [.!?…‽։।॥۔؟።᙮⁇⁈⁉]+ ["'”’»)\]]* (?=\s) \s+   # a stop, what closes after it, white space
-    | [。！？｡︒]+ ["'”’»)\]」』）】〉》]*\s*         # a stop that needs no white space
-    | [^\S\n]*\n\s*                                  # a line
+    (?<![.!?…‽։।॥۔؟።᙮⁇⁈⁉]) [.!?…‽։।॥۔؟።᙮⁇⁈⁉]++ ["'”’»)\]]*+ \s+  # a stop, white space
+    | [。！？｡︒]+ ["'”’»)\]」』）】〉》]*\s*                          # a stop that needs none
+    | (?<![^\S\n]) [^\S\n]*+ \n \s*                               # a line
     """,
     re.VERBOSE,
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[“\"])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|[Ss]t|[Jj]r|[Ss]r|vs|etc|cf|al|approx|"
-    r"[Nn]o|[Ff]igs?|[Ee]q|[Vv]ol|pp?|[Dd]ept|[Ii]nc|[Ll]td|[Cc]o|e\.g|i\.e|a\.m|p\.m|z\.B|d\.h|"
+    r"[Ff]igs?|[Ee]q|[Vv]ol|pp?|[Dd]ept|[Ii]nc|[Ll]td|[Cc]o|e\.g|i\.e|a\.m|p\.m|z\.B|d\.h|"
     r"bzw|ca|Nr|[A-Z]\.[A-Z])$"
 )
 _ABBREVIATION_REACH = 12
@@ -81,22 +89,27 @@ def grapheme_start(text: str, index: int) -> int:
     #> 3 3
     ```
     """
-    if index <= 0:
-        return 0
-    if index >= len(text):
-        return len(text)
-    if _certain_border(text, index):
-        return index
-    start = index - 1
-    floor = max(0, index - _LOOK_BACK)
-    while start > floor and not _certain_border(text, start):
-        start -= 1
-    for match in _grapheme().finditer(text, start):
-        if match.end() == index:
-            return index
-        if match.end() > index:
-            return match.start()
-    return index
+    return _borders_round(text, index)[0]
+
+
+def grapheme_end(text: str, index: int) -> int:
+    """Find the smallest grapheme border at or after an index.
+
+    Args:
+        text: Any text, lone surrogates included.
+        index: Code points from the start. Outside the text it is drawn to the nearer end.
+
+    Returns:
+        Code points from the start.
+
+    ```python
+    from muntin.segmentation import grapheme_end
+
+    print(grapheme_end("👩‍👩‍👧 ok", 2))
+    #> 5
+    ```
+    """
+    return _borders_round(text, index)[1]
 
 
 def sentences(text: str) -> list[str]:
@@ -139,8 +152,29 @@ def _goes_on(text: str, match: re.Match[str]) -> bool:
         return False
     if text[match.end() : match.end() + 1].islower():
         return True
+    if not match[0].rstrip().endswith("."):
+        return False  # what closes a quotation closes its sentence
     before = text[max(0, match.start() - _ABBREVIATION_REACH) : match.start()]
     return _ABBREVIATION.search(before) is not None
+
+
+def _borders_round(text: str, index: int) -> tuple[int, int]:
+    """Find the borders on both sides of an index; twice the index when it is one itself."""
+    index = min(max(index, 0), len(text))
+    if index in (0, len(text)) or _certain_border(text, index):
+        return index, index
+    start = index - 1
+    floor = max(0, index - _LOOK_BACK)
+    while start > floor and not _certain_border(text, start):
+        start -= 1
+    # A slice, because flags are paired from the head of what is searched, again at each match.
+    for match in _grapheme().finditer(text[start : index + _LOOK_BACK]):
+        end = start + match.end()
+        if end == index:
+            break
+        if end > index:
+            return start + match.start(), end
+    return index, index
 
 
 def _certain_border(text: str, index: int) -> bool:
@@ -148,14 +182,16 @@ def _certain_border(text: str, index: int) -> bool:
     before, after = text[index - 1], text[index]
     if before.isascii() and after.isascii():
         return not (before == "\r" and after == "\n")
+    if "\uac00" <= before <= "\ud7a3" and "\uac00" <= after <= "\ud7a3":
+        return True  # whole Hangul syllables; only loose jamo compose
     return _plain(before) and _plain(after)
 
 
 def _plain(character: str) -> bool:
     """Whether a character neither extends its neighbours nor is extended by rule."""
-    if "\u1100" <= character <= "\u11ff" or "\ua960" <= character <= "\ua97f":
-        return False  # jamo compose syllables
-    if "\uac00" <= character <= "\ud7ff":
+    if character in _JOINING or "\u1100" <= character <= "\u11ff":
+        return False
+    if "\ua960" <= character <= "\ua97f" or "\uac00" <= character <= "\ud7ff":
         return False
     return unicodedata.category(character)[0] in "LNPZ"
 

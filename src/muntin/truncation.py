@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from .errors import ConfigurationError
-from .segmentation import clean_text, grapheme_start
+from .segmentation import clean_text, grapheme_end, grapheme_start
 from .tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ __all__ = ("truncate_to_tokens",)
 _CHARACTERS_PER_TOKEN = 8
 """First guess at how much text a token can hold; doubled while it is too little."""
 _LEAST_WINDOW = 64
+_AHEAD = 8
+"""Characters past the bisected cut that are tried too."""
 
 
 def truncate_to_tokens(
@@ -90,9 +92,9 @@ def _window(
 
 
 def _longest(size: int, cut: Callable[[int], str], max_tokens: int, counter: TokenCounter) -> str:
-    """Bisect for the most characters that fit; the empty text when none do."""
+    """Find the most characters, fewer than `size`, that fit; the empty text when none do."""
     best = ""
-    low, high = 1, size
+    low, high = 1, size - 1
     while low <= high:
         middle = (low + high) // 2
         candidate = cut(middle)
@@ -102,6 +104,13 @@ def _longest(size: int, cut: Callable[[int], str], max_tokens: int, counter: Tok
             best, low = candidate, middle + 1
         else:
             high = middle - 1
+    if not best:
+        return ""
+    # A whole word can cost less than its part, so look a little past where bisection ends.
+    for kept in range(min(low + _AHEAD, size) - 1, high, -1):
+        candidate = cut(kept)
+        if len(candidate) > len(best) and counter(candidate) <= max_tokens:
+            return candidate
     return best
 
 
@@ -116,12 +125,5 @@ def _ends(text: str, kept: int, marker: str) -> str:
     end = grapheme_start(text, kept - kept // 2)
     if not end:
         return ""
-    start = _grapheme_end(text, len(text) - kept // 2)
+    start = grapheme_end(text, len(text) - kept // 2)
     return text[:end] + marker + text[max(start, end) :]
-
-
-def _grapheme_end(text: str, index: int) -> int:
-    """Find the smallest grapheme border at or after an index."""
-    while index < len(text) and grapheme_start(text, index) != index:
-        index += 1
-    return index

@@ -13,6 +13,7 @@ from muntin.errors import ConfigurationError
 from muntin.exact import TiktokenCounter
 from muntin.messages import Message
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.shapes import view
 from muntin.testing import ScriptedLLM
 from muntin.tokens import count_tokens
 
@@ -28,6 +29,11 @@ def reason(compactor: HistoryCompactor) -> str:
     return compactor.last_outcome.reason
 
 
+OPENAI_CALL = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "look", "arguments": '{"at":"x"}'},
+}
 REFUND = [
     Message(content="How do I get a refund?", role="user"),
     Message(content="Open Settings then Billing.", role="assistant"),
@@ -229,6 +235,62 @@ def test_messages_come_back_in_the_shape_they_came_in(door: Door) -> None:
     compacted = compact(door, compactor, history)
     assert compacted == [{"role": "system", "content": "[Recap] SUM"}, *history[4:]]
     assert compacted[1] is history[4]
+
+
+SHAPES: dict[str, tuple[list[Any], list[Any]]] = {
+    "chat completions": (
+        [
+            {"role": "user", "content": "Look it up, please. " * 4},
+            {"role": "assistant", "content": None, "tool_calls": [OPENAI_CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "A door. " * 9},
+        ],
+        [{"role": "assistant", "content": "It is a door."}, {"role": "user", "content": "Thanks."}],
+    ),
+    "anthropic": (
+        [
+            {"role": "user", "content": [{"type": "text", "text": "Look it up, please. " * 4}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "x"}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": "A door. " * 9}
+                ],
+            },
+        ],
+        [{"role": "assistant", "content": "It is a door."}, {"role": "user", "content": "Thanks."}],
+    ),
+    "responses": (
+        [
+            {"type": "message", "role": "user", "content": "Look it up, please. " * 4},
+            {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at":"x"}'},
+            {"type": "function_call_output", "call_id": "c1", "output": "A door. " * 9},
+        ],
+        [
+            {"type": "message", "role": "assistant", "content": "It is a door."},
+            {"type": "message", "role": "user", "content": "Thanks."},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES))
+def test_every_providers_messages_are_folded_alike(shape: str, door: Door) -> None:
+    """The tool round is recognised, named and folded as one, whatever the wire looks like."""
+    old, new = SHAPES[shape]
+    summarize = Recorder("They looked.")
+    compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=30)
+    compacted = compact(door, compactor, [*old, *new])
+    assert compacted[1:] == new
+    assert view(compacted[0]).text == "[Recap] They looked."
+    assert compact(door, compactor, compacted) is compacted
+    assert summarize.texts == [
+        f"user: {('Look it up, please. ' * 4).strip()}\n"
+        'assistant: [called look with {"at":"x"}]\n'
+        f"tool (look): {('A door. ' * 9).strip()}"
+    ]
 
 
 def test_the_outcome_says_what_was_done(door: Door) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from chats import Recorder, chat, compact, said, texts
 from muntin.compaction import HistoryCompactor
+from muntin.counters import AnchoredCounter
 from muntin.errors import StateCorruptError, StateVersionError
 from muntin.messages import Message
 from muntin.tokens import count_tokens
@@ -65,6 +66,19 @@ def test_only_new_messages_are_counted(form: Callable[[list[Message]], list[Any]
         compactor.compact(form(history))
         of_messages = [text for text in counted if text.startswith("m")]
         assert set(of_messages) <= {str(message.content) for message in history[-25:]}
+
+
+def test_a_counter_that_learns_is_asked_again() -> None:
+    """A usage anchor finds that text is dearer than thought: the trigger must fire at that."""
+    counter = AnchoredCounter(count_tokens)
+    compactor = HistoryCompactor(
+        Recorder(), keep_recent=2, trigger_tokens=150, token_counter=counter
+    )
+    history = chat(10)
+    assert compactor.compact(history) is history
+    for _ in range(40):
+        counter.observe(100, 200)
+    assert compactor.compact(history) is not history
 
 
 def test_objects_and_rebuilt_histories_mean_the_same_conversation(door: Door) -> None:

@@ -174,6 +174,21 @@ class HistoryCompactor:
         )
 
     @property
+    def keep_recent(self) -> int:
+        """Newest messages that stay verbatim."""
+        return self._passes.rules.keep_recent
+
+    @property
+    def trigger_tokens(self) -> int:
+        """Tokens of content above which a history is compacted."""
+        return self._passes.rules.trigger_tokens
+
+    @property
+    def max_summary_tokens(self) -> int:
+        """Tokens a recap takes at most, its prefix included."""
+        return self._passes.rules.max_summary_tokens
+
+    @property
     def last_outcome(self) -> CompactionOutcome | None:
         """What the call that ended last came to; None before the first.
 

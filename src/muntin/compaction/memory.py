@@ -71,6 +71,12 @@ class Memory:
         self._forget_trails()
         return trail
 
+    def forget_counts(self) -> None:
+        """Forget what messages cost, and keep the recaps."""
+        self._trails.clear()
+        self._files.clear()
+        self._messages = 0
+
     def _filed(self, fresh: Trail, history: Sequence[Any]) -> tuple[Trail, int]:
         """Find the trail that knows most of a history, or file a new one; say how much it knows."""
         fresh.start = fresh.chain[-1]

@@ -102,10 +102,11 @@ class Passes:
     """Decide about passes and remember what they left. Safe between threads."""
 
     def __init__(self, rules: Rules) -> None:
-        self._rules = rules
+        self.rules = rules
         self._counts = counts_for(rules.counter)
         self._memory = Memory(self._counts, self._kind_of, max_recaps=rules.max_conversations)
         self._transcriber = Transcriber(rules.prompts, rules.counter, entry_tokens=rules.room // 2)
+        self._ratio = getattr(rules.counter, "ratio", None)
         self._lock = threading.Lock()
 
     def begin(
@@ -120,17 +121,17 @@ class Passes:
         """
         with self._lock:
             found = self._look(history)
-            if found.before <= self._rules.trigger_tokens:
+            if found.before <= self.rules.trigger_tokens:
                 return self._as_given(history, found, "under_trigger")
-            if found.recap and self._tokens_now(found) <= self._rules.trigger_tokens:
+            if found.recap and self._tokens_now(found) <= self.rules.trigger_tokens:
                 return self._as_it_stands(history, found, "reused")
             trail = found.trail
             fold = choose_fold(
-                trail, found.recap, keep_recent=self._rules.keep_recent, pinned=self._pinned(trail)
+                trail, found.recap, keep_recent=self.rules.keep_recent, pinned=self._pinned(trail)
             )
             if not fold.places:
                 return self._as_it_stands(history, found, "nothing_to_fold")
-            if fold.tokens < self._rules.min_gain_tokens:
+            if fold.tokens < self.rules.min_gain_tokens:
                 return self._as_it_stands(history, found, "too_little_to_fold")
             if trail.flight is not None:
                 return trail.flight
@@ -173,7 +174,7 @@ class Passes:
                 outcome=replace(
                     done.outcome,
                     folded=made.folded,
-                    effective=saved >= self._rules.min_gain_tokens,
+                    effective=saved >= self.rules.min_gain_tokens,
                 ),
             )
 
@@ -209,6 +210,10 @@ class Passes:
     # --- looking: what follows is called with the lock held -------------------------------------
 
     def _look(self, history: Sequence[Any]) -> _Found:
+        ratio = getattr(self.rules.counter, "ratio", None)
+        if ratio != self._ratio:  # a usage anchor has learned: what was counted is out of date
+            self._memory.forget_counts()
+            self._ratio = ratio
         messages = list(history)
         lead, lead_tokens = 0, 0
         for message in messages:
@@ -222,8 +227,8 @@ class Passes:
         return _Found(messages, lead, trail, recap, lead_tokens + trail.totals[-1])
 
     def _kind_of(self, _message: Any, view: MessageView) -> Kind:
-        mark = self._rules.prefix.strip()
-        if mark and view.role == self._rules.recap_role and view.text.startswith(mark):
+        mark = self.rules.prefix.strip()
+        if mark and view.role == self.rules.recap_role and view.text.startswith(mark):
             # Anybody but the system can type the prefix, so theirs must be one of ours.
             text = view.text.removeprefix(mark).strip()
             if (
@@ -243,8 +248,8 @@ class Passes:
         return [at for at in verbatim_places(found.trail, found.recap) if at < end]
 
     def _note(self, trail: Trail, recap: Recap) -> Any:
-        text = self._rules.prefix + recap.text
-        return trail.entries[0].shape.note(text, self._rules.recap_role)
+        text = self.rules.prefix + recap.text
+        return trail.entries[0].shape.note(text, self.rules.recap_role)
 
     def _note_tokens(self, trail: Trail, recap: Recap | None) -> int:
         if recap is None:
@@ -302,7 +307,7 @@ class Passes:
     # --- planning -------------------------------------------------------------------------------
 
     def _pinned(self, trail: Trail) -> list[int]:
-        pinned = self._rules.pinned
+        pinned = self.rules.pinned
         if pinned is None:
             return []
         return [at for at, message in enumerate(trail.messages) if pinned(message)]
@@ -311,11 +316,11 @@ class Passes:
         refusal = trail.refusal
         if refusal is None or refusal.summarizer is not summarizer:
             return False
-        more = max(self._rules.min_gain_tokens, refusal.foldable // _MORE)
+        more = max(self.rules.min_gain_tokens, refusal.foldable // _MORE)
         return fold.tokens < refusal.foldable + more
 
     def _pass(self, found: _Found, fold: Fold) -> Pass:
-        rules, trail = self._rules, found.trail
+        rules, trail = self.rules, found.trail
         digest = trail.chain[fold.covered]
         entries = [trail.entries[at] for at in fold.places]
         before = fold.tokens + self._note_tokens(trail, found.recap)
@@ -355,4 +360,4 @@ class Passes:
         )
 
     def _unprefixed(self, view: MessageView) -> str:
-        return view.text.removeprefix(self._rules.prefix.strip()).strip()
+        return view.text.removeprefix(self.rules.prefix.strip()).strip()

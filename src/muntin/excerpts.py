@@ -26,6 +26,8 @@ __all__ = ("LEAST_ROOM", "LinesExcerpt", "Marks", "both_ends")
 
 LEAST_ROOM = 24
 """Characters below which a part is not worth showing at all."""
+_LEAST_LINE = 40
+"""Characters a line keeps before it loses its middle."""
 _BORDER_SEARCH = 64
 """Code points searched forward for the next grapheme border; a longer one is nobody's character."""
 
@@ -134,7 +136,7 @@ class LinesExcerpt:
         """Show what fits about so many characters; nothing when there is no room."""
         if room < LEAST_ROOM // 2:
             return ""
-        width = max(LEAST_ROOM, room // 3)
+        width = max(_LEAST_LINE, room // 3)
         chosen = self._choose(room, width) if len(self._lines) > 1 else set[int]()
         if not chosen:
             return self._marks.clip(self._text, room)
@@ -177,7 +179,7 @@ class LinesExcerpt:
         gap = len(marks.lines([]))
         left = room - gap
         left = take(range(self._header), left)
-        for_errors = left // 3
+        for_errors = left // 2
         left -= for_errors - take(both_ends(self._errors, last_first=True), for_errors, gap)
         for_head = left * 3 // 5
         left -= for_head - take(range(len(lines)), for_head)

@@ -179,7 +179,7 @@ def truncate_batch(
 
     texts = truncate_batch(["ok", "a b c " * 400, "x y z " * 900], 130)
     print([len(text) for text in texts])
-    #> [2, 250, 261]
+    #> [2, 256, 260]
     ```
     """
     _check(max_tokens)

@@ -1,0 +1,43 @@
+"""muntin for LlamaIndex: nodes, history and tool results inside one window.
+
+A postprocessor for retrieved nodes, a memory, agents whose steps stay inside the window, and one
+ledger they share. Install with `pip install "muntin[llama-index]"`.
+"""
+
+from __future__ import annotations
+
+try:
+    import llama_index.core as _core  # noqa: F401  # pyright: ignore[reportUnusedImport] - only whether it is there
+except ImportError as _missing:
+    raise ImportError(
+        'llama_index_muntin needs LlamaIndex: pip install "muntin[llama-index]"'
+    ) from _missing
+
+from llama_index_muntin._conversion import candidate_of, from_muntin, node_of, to_muntin
+from llama_index_muntin._models import tokenizer_of
+from llama_index_muntin.agents import with_window
+from llama_index_muntin.ledger import WindowLedger
+from llama_index_muntin.memory import CompactingMemory, CompactionWarning
+from llama_index_muntin.memory_block import MuntinMemoryBlock
+from llama_index_muntin.postprocessor import BudgetPostprocessor, NodesChosenEvent
+from llama_index_muntin.retriever import AssembledRetriever
+from llama_index_muntin.sources import RetrieverSource
+from llama_index_muntin.summarizer import LLMSummarizer
+
+__all__ = (
+    "AssembledRetriever",
+    "BudgetPostprocessor",
+    "CompactingMemory",
+    "CompactionWarning",
+    "LLMSummarizer",
+    "MuntinMemoryBlock",
+    "NodesChosenEvent",
+    "RetrieverSource",
+    "WindowLedger",
+    "candidate_of",
+    "from_muntin",
+    "node_of",
+    "to_muntin",
+    "tokenizer_of",
+    "with_window",
+)

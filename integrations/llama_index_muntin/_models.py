@@ -1,0 +1,95 @@
+"""What a model and a tool say of themselves: window, reserve, counter, schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from muntin.config import WindowBudgetConfig
+from muntin.counters import EstimateCounter, NamedCounter, counter_for, counter_name
+from muntin.errors import ConfigurationError
+from muntin.exact import TiktokenCounter
+from muntin.tokens import count_tokens
+from muntin.window import Window, resolve_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from muntin.tokens import TokenCounter
+
+__all__ = ("counter_named", "counter_of", "reserve_of", "schemas_of", "tokenizer_of", "window_of")
+
+
+def window_of(llm: object, window: int | None = None) -> Window:
+    """Find out a model's window: the number where one is given, else what the model says.
+
+    Raises:
+        ConfigurationError: Neither says, or the number is not positive.
+    """
+    if window is None:
+        return resolve_window(llm)
+    said = None if llm is None else resolve_window(llm, fallback=window)
+    return Window(
+        tokens=resolve_window(window).tokens, max_output=said.max_output if said else None
+    )
+
+
+def reserve_of(window: Window, reserve: int | None = None) -> int:
+    """Return the tokens to keep free for the answer.
+
+    Args:
+        window: The window, with what the model writes at most.
+        reserve: Tokens to keep free; `None` takes what the model says it writes, but never more
+            than half of the window: some integrations report the window itself.
+
+    Raises:
+        ConfigurationError: The reserve is negative or leaves nothing of the window.
+    """
+    if reserve is None:
+        config = WindowBudgetConfig()
+        return config.output_reserve(window=window.tokens, model_max_output=window.max_output)
+    if not 0 <= reserve < window.tokens:
+        raise ConfigurationError(
+            f"the output reserve is in [0, {window.tokens}), the window, not {reserve}"
+        )
+    return reserve
+
+
+def counter_of(counter: TokenCounter | str | None, llm: object = None) -> NamedCounter:
+    """Find the counter: the given one, else the model's, else the calibrated estimate."""
+    if isinstance(counter, str):
+        return counter_named(counter)
+    if counter is not None:
+        return counter_for(counter)
+    return EstimateCounter() if llm is None else counter_for(llm)
+
+
+def counter_named(name: str) -> NamedCounter:
+    """Find a counter again by the name it had when something was saved.
+
+    A counter of the caller's own cannot be found by name: the estimate takes its place.
+    """
+    kind, _, encoding = name.partition(":")
+    if kind == "tiktoken" and encoding:
+        return TiktokenCounter(encoding)
+    if kind == "estimate" and encoding == "cl100k_base":
+        return EstimateCounter("cl100k_base")
+    if name == counter_name(count_tokens):
+        return counter_for(count_tokens)
+    return EstimateCounter()
+
+
+def tokenizer_of(counter: TokenCounter) -> Callable[[str], list[int]]:
+    """Make what LlamaIndex calls a tokenizer of a counter: a list as long as the count.
+
+    It can be given to `Settings.tokenizer`, so that prompt helpers count as the model does.
+    """
+
+    def tokenizer(text: str) -> list[int]:
+        return [0] * counter(text)
+
+    return tokenizer
+
+
+def schemas_of(tools: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return the schemas of tools as they are sent."""
+    return [cast("dict[str, Any]", tool.metadata.to_openai_tool()) for tool in tools]

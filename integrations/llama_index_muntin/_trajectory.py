@@ -1,0 +1,197 @@
+"""How each kind of agent keeps its own steps, and how they look to whoever fits a conversation.
+
+A fit keeps a call with its result. FunctionAgent writes both as such. ReActAgent keeps reasoning
+steps, and CodeActAgent says results as the user, where they would pass for the newest question; so
+theirs are shown to the fit as rounds of calls under an id, and translated back by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.agent.react.types import BaseReasoningStep, ObservationReasoningStep
+from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+
+from llama_index_muntin._models import schemas_of
+from llama_index_muntin._shapes import SHAPE
+from muntin.prompts import DEFAULT_PROMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("CodeSteps", "ReasoningSteps", "Steps", "steps_of")
+
+_ID = "id"
+
+
+class Steps:
+    """The steps of an agent that writes calls and results into a scratchpad."""
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self.key: str = getattr(agent, "scratchpad_key", "scratchpad")
+
+    def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the tool schemas that travel with a request."""
+        return schemas_of(tools)
+
+    def shown(self, items: Sequence[Any]) -> list[Any]:
+        """Return the steps as messages for the fit."""
+        return list(items)
+
+    def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:  # noqa: ARG002 - others need it
+        """Part what came out of the fit into messages and steps: here all are messages."""
+        return list(fitted), []
+
+    def told(self, items: Sequence[Any]) -> list[ChatMessage]:
+        """Return the steps as messages a memory can keep, calls that nobody answered answered."""
+        messages: list[ChatMessage] = list(items)
+        answered = {
+            result.call_id for message in messages for result in SHAPE.view(message).results
+        }
+        note = DEFAULT_PROMPTS.get("conversation.interrupted")
+        open_calls = [
+            call
+            for message in messages
+            for call in SHAPE.view(message).calls
+            if call.id not in answered
+        ]
+        return [*messages, *(SHAPE.answer(call, note) for call in open_calls)]
+
+
+class _RoundSteps(Steps):
+    """Steps that are shown to the fit as rounds under an id."""
+
+    def is_result(self, item: Any) -> bool:
+        """Say whether a step is the result of the one before it."""
+        raise NotImplementedError
+
+    def text(self, item: Any) -> str:
+        """Return what a step says."""
+        raise NotImplementedError
+
+    def with_text(self, item: Any, text: str) -> Any:
+        """Copy a step with another text."""
+        raise NotImplementedError
+
+    def shown(self, items: Sequence[Any]) -> list[Any]:
+        """Return each step as a message: a call with its result, or a plain one."""
+        messages: list[Any] = []
+        for at, item in enumerate(items):
+            mark = f"step-{at}"
+            follows = at + 1 < len(items) and self.is_result(items[at + 1])
+            if self.is_result(item) and at and not self.is_result(items[at - 1]):
+                messages.append(
+                    {
+                        "role": "tool",
+                        "content": self.text(item),
+                        "tool_call_id": f"step-{at - 1}",
+                        _ID: mark,
+                    }
+                )
+                continue
+            message: dict[str, Any] = {"role": "assistant", "content": self.text(item), _ID: mark}
+            if follows:
+                function = {"name": "step", "arguments": "{}"}
+                message["tool_calls"] = [{"id": mark, "type": "function", "function": function}]
+            messages.append(message)
+        return messages
+
+    def _back(self, message: Any, items: Sequence[Any]) -> Any:
+        """Return the step a message stands for; `None` for a message of the conversation."""
+        if not isinstance(message, dict):
+            return None
+        stand_in = cast("dict[str, Any]", message)
+        mark = str(stand_in.get(_ID, ""))
+        if not mark.startswith("step-"):
+            return None
+        item = items[int(mark.removeprefix("step-"))]
+        text: str = stand_in["content"]
+        return item if text == self.text(item) else self.with_text(item, text)
+
+
+class ReasoningSteps(_RoundSteps):
+    """The thoughts, actions and observations of a ReActAgent."""
+
+    def __init__(self, agent: Any) -> None:
+        super().__init__(agent)
+        self.key = agent.reasoning_key
+
+    def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:  # noqa: ARG002 - told in its system prompt
+        """Return nothing: tools are told in the system prompt."""
+        return []
+
+    def is_result(self, item: BaseReasoningStep) -> bool:
+        """Say whether a step is an observation."""
+        return isinstance(item, ObservationReasoningStep)
+
+    def text(self, item: BaseReasoningStep) -> str:
+        """Return what a step says; of an observation, what was observed."""
+        if isinstance(item, ObservationReasoningStep):
+            return item.observation
+        return item.get_content()
+
+    def with_text(self, item: BaseReasoningStep, text: str) -> BaseReasoningStep:
+        """Copy an observation with another text."""
+        if isinstance(item, ObservationReasoningStep):
+            return item.model_copy(update={"observation": text})
+        return item
+
+    def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Part what came out of the fit into messages and steps."""
+        messages: list[Any] = []
+        steps: list[Any] = []
+        for message in fitted:
+            step = self._back(message, items)
+            if step is None:
+                messages.append(message)
+            else:
+                steps.append(step)
+        return messages, steps
+
+    def told(self, items: Sequence[Any]) -> list[ChatMessage]:
+        """Return each step as a message of the assistant."""
+        return [
+            ChatMessage(role=MessageRole.ASSISTANT, content=item.get_content()) for item in items
+        ]
+
+
+class CodeSteps(_RoundSteps):
+    """The code and the results of a CodeActAgent."""
+
+    def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the schema of the only tool that is called as one: the one that hands over."""
+        return schemas_of([tool for tool in tools if tool.metadata.name == "handoff"])
+
+    def is_result(self, item: ChatMessage) -> bool:
+        """Say whether a message is what a run of code came back with."""
+        return item.role in (MessageRole.USER, MessageRole.TOOL)
+
+    def text(self, item: ChatMessage) -> str:
+        """Return what a message says."""
+        return item.content or ""
+
+    def with_text(self, item: ChatMessage, text: str) -> ChatMessage:
+        """Copy a message with another text."""
+        return SHAPE.with_text(item, text)
+
+    def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return everything as messages, each step as it is sent."""
+        back = [self._back(message, items) for message in fitted]
+        return [
+            message if step is None else step for message, step in zip(fitted, back, strict=True)
+        ], []
+
+    def told(self, items: Sequence[Any]) -> list[ChatMessage]:
+        """Return the messages as they are."""
+        return list(items)
+
+
+def steps_of(agent: Any) -> Steps:
+    """Say how an agent keeps its steps; one nobody knows is taken for one with a scratchpad."""
+    if isinstance(agent, ReActAgent):
+        return ReasoningSteps(agent)
+    if isinstance(agent, CodeActAgent):
+        return CodeSteps(agent)
+    return Steps(agent)

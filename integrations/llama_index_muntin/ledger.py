@@ -1,0 +1,236 @@
+"""One account of a window that the postprocessor, the memory and the agent of a conversation share.
+
+    window = output reserve + fixed (templates, system prompt, tools) + question + context + history
+
+LlamaIndex tells none of them what the others take, and asks them in either order: the context
+engine retrieves first and then reads memory, the condense engine reads memory first. So whoever is
+asked first takes its share, and says what it took; whoever comes second takes the rest. Nobody has
+to know the order, and no order overruns the window: each subtracts what the other really took.
+
+Where an engine failed half-way, what was taken for the failed turn stays charged until the same
+party is asked again or an answer is put into memory. That may cost the next turn some room, never
+the window.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from llama_index_muntin._models import counter_of, reserve_of, window_of
+from muntin.counters import counter_name
+from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from muntin.counters import NamedCounter
+    from muntin.tokens import TokenCounter
+
+__all__ = ("WindowLedger",)
+
+_SPLITTING = 24
+"""Tokens a prompt helper sets aside and may count differently: its padding, and roles by name."""
+
+
+class WindowLedger:
+    """Keep the account of one conversation's window.
+
+    One ledger belongs to one conversation: give the same object to its postprocessor, its memory
+    and its agent. Safe between threads.
+
+    Args:
+        llm: The model whose window it is; its metadata say how large it is and what it writes.
+        window: The window in tokens, where the model does not know it.
+        output_reserve: Tokens kept free for the answer. `None` takes what the model says, at most
+            half of the window.
+        system_prompt: What is sent in front of every prompt.
+        fixed_tokens: Further tokens that every prompt holds. `None` takes the larger template of
+            the context chat engines and what their prompt helper sets aside.
+        rag_ratio: Share of the divisible window the context may take, in [0, 1]; what history
+            leaves idle comes on top.
+        counter: Counts tokens. `None` takes the model's counter.
+
+    Raises:
+        ConfigurationError: The window is unknown, a number is out of range, or reserve and fixed
+            parts leave nothing.
+
+    ```python
+    from llama_index_muntin import WindowLedger
+
+    ledger = WindowLedger(window=8192, output_reserve=1024, fixed_tokens=168)
+    print(ledger.spendable, ledger.context_room("where?"))
+    #> 7000 2445
+    ledger.charge_context("where?", 1000)
+    print(ledger.history_room("where?"))
+    #> 5988
+    ```
+    """
+
+    def __init__(
+        self,
+        llm: Any = None,
+        *,
+        window: int | None = None,
+        output_reserve: int | None = None,
+        system_prompt: str = "",
+        fixed_tokens: int | None = None,
+        rag_ratio: float = 0.35,
+        counter: TokenCounter | str | None = None,
+    ) -> None:
+        found = window_of(llm, window)
+        if not 0 <= rag_ratio <= 1:
+            raise ConfigurationError(f"rag_ratio is in [0, 1], not {rag_ratio}")
+        self.window = found.tokens
+        self.output_reserve = reserve_of(found, output_reserve)
+        self.counter: NamedCounter = counter_of(counter, llm)
+        self.rag_ratio = rag_ratio
+        templates = _template_tokens(self.counter) if fixed_tokens is None else fixed_tokens
+        if templates < 0:
+            raise ConfigurationError(f"fixed_tokens is >= 0, not {templates}")
+        self.fixed = templates + self.counter(system_prompt)
+        if self.spendable <= 0:
+            raise ConfigurationError(
+                f"a window of {self.window} tokens has nothing left to divide: "
+                f"{self.output_reserve} are reserved for the answer, {self.fixed} are fixed"
+            )
+        self._lock = threading.Lock()
+        self._question = 0
+        self._context: int | None = None
+        self._history: int | None = None
+        self._demand = 0
+
+    @property
+    def spendable(self) -> int:
+        """Tokens that question, context and history divide."""
+        return self.window - self.output_reserve - self.fixed
+
+    @property
+    def history_quota(self) -> int:
+        """Tokens history may count on, whatever is retrieved."""
+        return self.spendable - int(self.spendable * self.rag_ratio)
+
+    def context_room(self, query: str) -> int:
+        """Return the tokens the context of this turn may take.
+
+        Where history was read already, that is what it left; otherwise the quota of the context,
+        and what history has no use for.
+
+        Args:
+            query: The question that is asked of the retriever.
+        """
+        with self._lock:
+            asked = max(self._question, self._asked(query))
+            if self._history is not None:
+                return max(self.spendable - asked - self._history, 0)
+            quota = int((self.spendable - asked) * self.rag_ratio)
+            return max(quota, self.spendable - asked - self._demand, 0)
+
+    def charge_context(self, query: str, tokens: int) -> None:
+        """Say what the context took; a second charge replaces the first.
+
+        Raises:
+            ContextWindowExceeded: It is more than there is; nothing is charged then.
+        """
+        room = self.context_room(query)
+        if tokens > room:
+            raise ContextWindowExceeded("the context", needed=tokens, available=room)
+        with self._lock:
+            self._context = tokens
+            if self._history is None:
+                self._question = self._asked(query)
+
+    def history_room(self, query: str | None = None) -> int:
+        """Return the tokens the history of this turn may take, reply framing included.
+
+        Where the context was charged already, that is what it left; otherwise the history's quota.
+
+        Args:
+            query: The question, where it is not part of the history; `None` where it is.
+        """
+        with self._lock:
+            asked = self._asked(query)
+            if self._context is not None:
+                return max(self.spendable - max(asked, self._question) - self._context, 0)
+            return max(self.spendable - asked - int((self.spendable - asked) * self.rag_ratio), 0)
+
+    def charge_history(self, query: str | None, tokens: int) -> None:
+        """Say what history took; a second charge replaces the first."""
+        with self._lock:
+            self._history = tokens
+            if query is not None:
+                self._question = self._asked(query)
+
+    def expect_history(self, tokens: int) -> None:
+        """Say what history would take if all of it were sent, so that context can use the rest."""
+        with self._lock:
+            self._demand = tokens
+
+    def close_turn(self) -> None:
+        """Forget what this turn took: it was answered, or given up."""
+        with self._lock:
+            self._question, self._context, self._history = 0, None, None
+
+    def charge_fixed(self, texts: Iterable[str] = (), *, tokens: int = 0) -> None:
+        """Add what every prompt of this conversation holds besides.
+
+        Raises:
+            ConfigurationError: Nothing is left to divide then; nothing is added.
+        """
+        more = tokens + sum(self.counter(text) for text in texts)
+        if more >= self.spendable:
+            raise ConfigurationError(
+                f"{more} more fixed tokens leave nothing of the {self.spendable} to divide"
+            )
+        with self._lock:
+            self.fixed += more
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the account in plain JSON types; it adds up to the window."""
+        with self._lock:
+            question, context, history = self._question, self._context or 0, self._history or 0
+        idle = self.spendable - question - context - history
+        return {
+            "window": self.window,
+            "output_reserve": self.output_reserve,
+            "fixed": self.fixed,
+            "question": question,
+            "context": context,
+            "history": history,
+            "idle": idle,
+            "counter": counter_name(self.counter),
+        }
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"WindowLedger({parts})"
+
+    def _asked(self, query: str | None) -> int:
+        return 0 if query is None else self.counter(query) + FRAMING_TOKENS
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WindowLedger:
+        """Stay one: whoever copies a memory still speaks of the same window."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+def _template_tokens(counter: TokenCounter) -> int:
+    """Count the larger template of the context chat engines, which decides how context is split."""
+    from llama_index.core.chat_engine import condense_plus_context, context
+
+    known = (
+        "DEFAULT_CONTEXT_TEMPLATE",
+        "DEFAULT_REFINE_TEMPLATE",
+        "DEFAULT_CONTEXT_PROMPT_TEMPLATE",
+        "DEFAULT_CONTEXT_REFINE_PROMPT_TEMPLATE",
+    )
+    modules = (context, condense_plus_context)
+    texts = [str(getattr(module, name, "")) for module in modules for name in known]
+    return max(map(counter, texts)) + FRAMING_TOKENS + REPLY_TOKENS + _SPLITTING

@@ -1,0 +1,226 @@
+"""Choose among retrieved nodes: no passage twice, the useful ones first, within a token budget.
+
+A postprocessor sees everything a retriever found and is the last to touch it before a synthesizer
+packs it into a prompt. What fits the budget here is not split or cut there, so a query costs one
+model call. Nodes go out as copies, scores and embeddings with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+from llama_index.core import instrumentation
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from pydantic import Field, PrivateAttr
+
+from llama_index_muntin._choice import choose
+from llama_index_muntin._models import counter_named, counter_of
+from llama_index_muntin._vectors import NodeVectors
+from llama_index_muntin.ledger import WindowLedger
+from muntin.config import ContextConfig
+from muntin.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llama_index.core.schema import NodeWithScore, QueryBundle
+
+    from muntin.candidates import Embedding
+    from muntin.report import AssemblyReport
+
+__all__ = ("BudgetPostprocessor", "NodesChosenEvent")
+
+_dispatcher = instrumentation.get_dispatcher(__name__)  # pyright: ignore[reportPrivateImportUsage] - the documented way
+_DEFAULTS = ContextConfig()
+_POLICY = "muntin: de-duplicate, diversify, fit"
+
+
+class NodesChosenEvent(BaseEvent):
+    """Tell what became of every retrieved node, and of the tokens."""
+
+    query: str
+    """The question."""
+    report: dict[str, Any]
+    """`AssemblyReport.to_dict()`: each node with its reason and tokens."""
+    ledger: dict[str, Any] | None = None
+    """`WindowLedger.to_dict()`, where one is shared."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name the event in traces."""
+        return "NodesChosenEvent"
+
+
+class BudgetPostprocessor(BaseNodePostprocessor):
+    """Keep the nodes that fit a token budget: relevant, and each thing said once.
+
+    Give it a number, a model or a ledger to know the budget. Near-copies are found by the vectors
+    that nodes carry, by those a `vector_store` holds, by an `embed_model`, else by their words.
+    With an `embed_model` the question's own vector votes on relevance, too.
+
+    ```python
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from llama_index_muntin import BudgetPostprocessor
+
+    texts = ["Meals are capped at 80 per day.", "Meals are capped at 80 per day!", "Keep receipts."]
+    found = [NodeWithScore(node=TextNode(text=text, id_=str(n)), score=0.9 - n / 10)
+             for n, text in enumerate(texts)]
+    processor = BudgetPostprocessor(max_tokens=100)
+    kept = processor.postprocess_nodes(found, query_str="meals?")
+    print([node.node_id for node in kept], processor.last_report.decisions[1].reason)
+    #> ['0', '2'] near_duplicate
+    ```
+
+    Raises:
+        ConfigurationError: No budget can be known, or a number is out of range.
+    """
+
+    max_tokens: int | None = Field(
+        default=None, gt=0, description="Tokens of the nodes together, as a synthesizer sends them."
+    )
+    mmr_lambda: float = Field(
+        default=_DEFAULTS.mmr_lambda, ge=0, le=1, description="Relevance against diversity."
+    )
+    dedup_threshold: float = Field(
+        default=_DEFAULTS.dedup_threshold,
+        ge=0,
+        description="Similarity from which a node is a near-duplicate; above 1 none is.",
+    )
+    similarity: Literal["auto", "embedding", "lexical"] = Field(
+        default="auto", description="What tells near-duplicates apart."
+    )
+    order: Literal["selection", "lost-in-the-middle", "document"] = Field(
+        default="selection", description="Order of the nodes that are kept."
+    )
+    shorten: bool = Field(
+        default=False, description="Whether the best node that does not fit is cut to what is left."
+    )
+    counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
+    ledger: Any = Field(default=None, exclude=True, description="A WindowLedger that is shared.")
+    llm: Any = Field(default=None, exclude=True, description="The model whose window it is.")
+    embed_model: Any = Field(default=None, exclude=True, description="Computes missing vectors.")
+    vector_store: Any = Field(default=None, exclude=True, description="Holds the nodes' vectors.")
+    token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
+
+    _room: WindowLedger | None = PrivateAttr(default=None)
+    _vectors: NodeVectors = PrivateAttr()
+    _count: Any = PrivateAttr()
+    _report: Any = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find out the budget and the counter."""
+        super().model_post_init(context)
+        if self.ledger is not None and not isinstance(self.ledger, WindowLedger):
+            raise ConfigurationError(f"ledger is a WindowLedger, not {type(self.ledger).__name__}")
+        self._room = self.ledger
+        if self._room is None and self.max_tokens is None:
+            if self.llm is None:
+                raise ConfigurationError(
+                    "a postprocessor needs to know what fits: give max_tokens, llm or ledger"
+                )
+            self._room = WindowLedger(self.llm, rag_ratio=1.0, counter=self.token_counter)
+        if self.token_counter is not None or self.llm is not None:
+            self._count = counter_of(self.token_counter, self.llm)
+        else:
+            self._count = counter_named(self.counter) if self._room is None else self._room.counter
+        self.counter = self._count.name
+        self._vectors = NodeVectors(self.embed_model, self.vector_store)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Name the class in saved forms."""
+        return "BudgetPostprocessor"
+
+    @property
+    def last_report(self) -> AssemblyReport | None:
+        """What became of the nodes of the call that ended last; `None` before the first."""
+        return self._report
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        _started(nodes, query_bundle)
+        vectors, asked = self._vectors.found(nodes), self._vectors.question(query_bundle)
+        return self._chosen(nodes, query_bundle, vectors, asked)
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        _started(nodes, query_bundle)
+        vectors = await self._vectors.afound(nodes)
+        asked = await self._vectors.aquestion(query_bundle)
+        return await asyncio.to_thread(self._chosen, nodes, query_bundle, vectors, asked)
+
+    def _chosen(
+        self,
+        nodes: Sequence[NodeWithScore],
+        query: QueryBundle | None,
+        vectors: Sequence[Embedding | None],
+        asked: Embedding | None,
+    ) -> list[NodeWithScore]:
+        question = "" if query is None else query.query_str
+        with self.callback_manager.event(
+            CBEventType.RERANKING,
+            payload={
+                EventPayload.NODES: list(nodes),
+                EventPayload.MODEL_NAME: _POLICY,
+                EventPayload.QUERY_STR: question,
+                EventPayload.TOP_K: len(nodes),
+            },
+        ) as event:
+            choice = choose(
+                nodes,
+                vectors,
+                question=question,
+                query_embedding=asked,
+                budget=self._budget(question),
+                config=self._config(),
+                ordering=self.order,
+                counter=self._count,
+            )
+            event.on_end(payload={EventPayload.NODES: choice.nodes})
+        if self._room is not None:
+            self._room.charge_context(question, choice.report.used)
+        self._report = choice.report
+        _dispatcher.event(ReRankEndEvent(nodes=choice.nodes))
+        account = None if self.ledger is None else self.ledger.to_dict()
+        _dispatcher.event(
+            NodesChosenEvent(query=question, report=dict(choice.report.to_dict()), ledger=account)
+        )
+        return choice.nodes
+
+    def _budget(self, question: str) -> int:
+        if self._room is None:
+            return self.max_tokens or 0
+        room = self._room.context_room(question)
+        return room if self.max_tokens is None else min(room, self.max_tokens)
+
+    def _config(self) -> ContextConfig:
+        return ContextConfig(
+            source_ratios={"rag": 1.0},
+            mmr_lambda=float(self.mmr_lambda),
+            dedup_threshold=float(self.dedup_threshold),
+            similarity=self.similarity,
+            shorten=self.shorten,
+        )
+
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the settings in plain JSON types; models and stores are left out.
+
+        A budget that came from a model or a ledger is written as a number.
+        """
+        saved = super().to_dict(**kwargs)
+        if saved.get("max_tokens") is None and self._room is not None:
+            room = self._room
+            saved["max_tokens"] = max(1, int(room.spendable * room.rag_ratio))
+        return saved
+
+
+def _started(nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> None:
+    _dispatcher.event(
+        ReRankStartEvent(query=query, nodes=list(nodes), top_n=len(nodes), model_name=_POLICY)
+    )

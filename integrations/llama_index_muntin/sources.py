@@ -1,0 +1,119 @@
+"""Make a source of a LlamaIndex retriever, and of whatever else stands where one may stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import QueryBundle
+
+from llama_index_muntin._conversion import candidates_of
+from muntin.errors import ConfigurationError
+from muntin.sources import CallableSource, ContextSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from muntin.candidates import Candidate, Scope
+    from muntin.sources import OnError
+
+__all__ = ("RetrieverSource", "source_of")
+
+
+class RetrieverSource(ContextSource):
+    """Make a source of a retriever.
+
+    A retriever without an async search of its own is asked in a thread, so it never holds up the
+    event loop; the base class would run it there.
+
+    Args:
+        name: Name of the source.
+        retriever: Any `BaseRetriever`.
+        timeout: Seconds to wait; `None` waits as long as it takes.
+        on_error: What happens when it fails: `raise` ends the assembly, `skip` leaves it out.
+
+    ```python
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from llama_index_muntin import RetrieverSource
+
+    class Rules(BaseRetriever):
+        def _retrieve(self, query_bundle):
+            node = TextNode(text="Meals are capped at 80.", id_="meals")
+            return [NodeWithScore(node=node, score=0.9)]
+
+    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
+    #> ['meals']
+    ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        retriever: BaseRetriever,
+        *,
+        timeout: float | None = None,
+        on_error: OnError = "raise",
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.on_error = on_error
+        self._retriever = retriever
+        name_of_search = "_aretrieve"  # asked by name: whether it was overridden, no more
+        own = getattr(type(retriever), name_of_search)
+        self._is_async = own is not getattr(BaseRetriever, name_of_search)
+
+    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
+        """Ask the retriever."""
+        return candidates_of(self._retriever.retrieve(QueryBundle(query)), name=self.name)
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
+        """Ask the retriever without blocking the loop."""
+        if not self._is_async:
+            return list(await super().afetch(query, scope))
+        return candidates_of(await self._retriever.aretrieve(QueryBundle(query)), name=self.name)
+
+
+def source_of(name: str, given: object) -> ContextSource:
+    """Make a source of whatever stands under a name.
+
+    Args:
+        name: Name of the source.
+        given: A retriever, a `ContextSource`, or a function of the question that returns nodes,
+            candidates or strings.
+
+    Raises:
+        ConfigurationError: It is none of these, or a source of another name.
+    """
+    if isinstance(given, ContextSource):
+        if given.name != name:
+            raise ConfigurationError(f"the source named {given.name!r} is given as {name!r}")
+        return given
+    if isinstance(given, BaseRetriever):
+        return RetrieverSource(name, given)
+    if callable(given):
+        return CallableSource(name, _reading(name, given))
+    raise ConfigurationError(
+        f"source {name!r} is a {type(given).__name__}: give a retriever, a ContextSource or a "
+        f"function of the question"
+    )
+
+
+def _reading(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function return nodes as well as candidates."""
+    import functools
+    import inspect
+
+    if inspect.iscoroutinefunction(ask):
+
+        @functools.wraps(ask)
+        async def awaiting(*args: Any, **kwargs: Any) -> list[Candidate]:
+            return candidates_of(await ask(*args, **kwargs), name=name)
+
+        return awaiting
+
+    @functools.wraps(ask)
+    def asking(*args: Any, **kwargs: Any) -> list[Candidate]:
+        return candidates_of(ask(*args, **kwargs), name=name)
+
+    return asking

@@ -95,8 +95,7 @@ def digest(
         DigestEntry(role="tool", tool="cancel", text="Error: order is already delivered"),
     ]
     print(digest(old, max_tokens=40))
-    #> order: 2024-05-19
-    #> order_id: #W37
+    #> order: 2024-05-19, order_id: #W37
     #> failed: cancel #W37: Error: order is already delivered
     ```
     """

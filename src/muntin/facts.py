@@ -1,4 +1,4 @@
-"""What in a text is a fact worth carrying: ids, dates, paths, numbers, and the words that name them.
+"""What in a text is a fact worth carrying: ids, dates, paths, numbers, and what names them.
 
 Two readers share one result. JSON is walked: keys name the values, and an object is one record
 whose first id is its head. Everything else is read word by word: a value is a word that a reader
@@ -10,6 +10,7 @@ It does not decide which facts are kept: that depends on the conversation, see `
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -25,7 +26,13 @@ FactKind: TypeAlias = Literal["id", "date", "name", "number", "word"]
 `name` is an identifier of letters (`total_seconds`, `self.query`, `HttpError`); `word` any other
 short value."""
 
-_TOKEN = re.compile(r"[\w#@/~$€£¥.](?:[\w#@/~$€£¥.%+\-&?*]|:(?=\d|//))*")
+_WORDLIKE = r"0-9A-Za-z_\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
+"""Letters, digits and marks of the scripts that part words. The others part values: in 編號W37号
+the value is W37."""
+_TOKEN = re.compile(
+    rf"[{_WORDLIKE}#@/~$€£¥.][{_WORDLIKE}#@/~$€£¥.%+\-&?*]*"
+    rf"(?::(?:\d|//)[{_WORDLIKE}#@/~$€£¥.%+\-&?*]*)*"
+)
 _TRAILING = ".:?+-&*/"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -94,6 +101,7 @@ def facts_of(text: str) -> Iterator[Fact]:
     yield from _prose(text[end:] if end else text, record=record)
 
 
+@functools.lru_cache(maxsize=16_384)
 def kind_of(token: str) -> FactKind | None:
     """Say what sort of value a word is; None for a word a reader could guess."""
     if any(map(str.isdigit, token)):

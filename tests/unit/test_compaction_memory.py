@@ -298,3 +298,18 @@ def test_a_history_that_got_shorter_is_taken_as_it_is(door: Door) -> None:
     compact(door, compactor, chat(30))
     short = chat(5)
     assert compact(door, compactor, short) is short
+
+
+def test_recaps_that_were_continued_are_forgotten_before_other_conversations() -> None:
+    """One talkative conversation must not push the quiet ones out of a small memory."""
+    summarize = Recorder("SUM")
+    compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=60, max_conversations=4)
+    quiet = [chat(10, start=1_000 * number) for number in (1, 2, 3)]
+    for history in quiet:
+        compactor.compact(history)
+    for size in range(10, 100):
+        compactor.compact(chat(size))
+    before = summarize.calls
+    for history in quiet:
+        assert compactor.compact(history)[0].content == "[Recap] SUM"
+    assert summarize.calls == before

@@ -166,12 +166,15 @@ def _notations() -> Iterator[FitText]:
         "numbers": lambda: "\n".join(",".join(number() for _ in range(6)) for _ in range(25)),
         "random words": lambda: words(string.ascii_lowercase),
         "random letters": lambda: some(string.ascii_lowercase, 900),
+        "rulers": lambda: "\n".join(
+            chance.choice("─═━┄") * chance.randint(10, 160) + cell() for _ in range(12)
+        ),
         "box table": lambda: "\n".join(
             f"│ {cell():<{chance.randint(4, 12)}} │ {cell()} │\n├{'─' * chance.randint(3, 30)}┤"
             for _ in range(15)
         ),
     }
-    weights = {"punctuation": 6.0, "digits": 6.0, "random words": 12.0}
+    weights = {"punctuation": 6.0, "digits": 6.0, "random words": 12.0, "rulers": 4.0}
     for kind, make in makers.items():
         for part in range(6):
             yield FitText(

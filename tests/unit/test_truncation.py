@@ -124,7 +124,7 @@ def test_a_whole_word_may_cost_less_than_its_part() -> None:
         return len(text.split()) + (0 if text.endswith(("ing", "…", " ")) else 1)
 
     assert truncate_to_tokens("a cutting text goes on and on", 2, counter, marker="") == (
-        "a cutting"
+        "a cutting "
     )
 
 

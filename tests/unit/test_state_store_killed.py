@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WRITER = """
-import sys, threading
+import os, sys, threading, time
 from muntin import StateStore
 
 kind, place = sys.argv[1], sys.argv[2]
@@ -37,9 +37,10 @@ def work(number):
 threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(4)]
 for thread in threads:
     thread.start()
+parent = os.getppid()
 print("ready", flush=True)
-for thread in threads:
-    thread.join()
+while os.getppid() == parent:  # a test that is stopped itself leaves no writers behind
+    time.sleep(0.2)
 """
 
 

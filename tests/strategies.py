@@ -376,8 +376,8 @@ class _Writer:
             ]
             self.messages.append({"role": "assistant", "content": [thinking, *uses]})
         else:
-            reasoning = {"type": "reasoning", "id": f"rs_{self._calls}", "summary": []}
-            self.messages.append({**reasoning, "encrypted_content": "x" * 64})
+            reasoning: dict[str, Any] = {"type": "reasoning", "id": f"rs_{self._calls}"}
+            self.messages.append({**reasoning, "summary": [], "encrypted_content": "x" * 64})
             self.messages += [
                 {"type": "function_call", "call_id": i, "name": "look", "arguments": wire}
                 for i, wire in zip(ids, wires, strict=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ("require_room", "shrink")
 
-_SLACK = 0.06
+_SLACK = 0.05
 """Share of the room that stays free after a cut."""
 
 

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from muntin.draft import Draft, Plan
+    from muntin.tokens import TokenCounter
     from muntin.turns import Unit
 
 __all__ = ("entries_of", "fold", "fold_everything", "retell", "transcript_line", "write_note")
 
-_STEP = 0.06
+_STEP = 0.10
 """Share of the room by which a cut moves."""
 _DIGEST = 0.50
 """Share of the room the digest may take."""
@@ -35,6 +36,8 @@ _DIGEST_BESIDE_RECALL = 0.08
 """The same when older messages are recalled word for word."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
+_TRIES = 3
+"""How often a digest is written by estimate before every try is counted whole."""
 _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
 _TASK = 0.06
@@ -88,12 +91,13 @@ def _choose(
         return _oldest(foldable, sizes, excess + note, step)
 
     folded = chosen(draft.allowance)
-    text = _facts(draft, plan, folded, draft.allowance)
-    spent = draft.counter(text) + 4 * FRAMING_TOKENS
+    text, tokens = _facts(draft, plan, folded, draft.allowance)
+    # Rounded like the cut, so that one more fact does not move the cut.
+    spent = -(-(tokens + 4 * FRAMING_TOKENS) // step) * step
     if spent < draft.allowance - step:
         # The old part holds fewer facts than there is room for: keep more of it word for word.
         folded = chosen(spent)
-        text = _facts(draft, plan, folded, draft.allowance)
+        text, _ = _facts(draft, plan, folded, draft.allowance)
     return folded, text
 
 
@@ -150,22 +154,50 @@ def _not_recalled(
     return [unit for at, unit in enumerate(foldable) if at not in stays]
 
 
-def _facts(
-    draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int, known: str = ""
-) -> str:
+def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> tuple[str, int]:
     """Write the facts of some units within `allowance` tokens, heading included."""
     heading = plan.prompts.render("conversation.digest", count=_messages(folded))
     left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0 or not folded:
-        return ""
+        return "", 0
     indices = [i for unit in folded for i in unit.indices]
 
     def write() -> str:
-        entries = _entries(draft, indices, left)
-        return digest(entries, max_tokens=left, counter=draft.counter, known=known)
+        return _digest(_entries(draft, indices, left), left, draft.counter, "")
 
     told = [draft.measured[index] for index in indices]
-    return draft.counts.remember((left, known), told, write)
+    return draft.counts.remember(left, told, write)
+
+
+class _ByLine:
+    """Estimate a text by its lines, each counted once: a digest is tried in many lengths."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {"": 0}
+
+    def __call__(self, text: str) -> int:
+        lines = text.split("\n")
+        for line in lines:
+            if line not in self._known:
+                self._known[line] = self._counter(line)
+        return sum(self._known[line] for line in lines) + len(lines) - 1
+
+
+def _digest(
+    entries: Sequence[DigestEntry], max_tokens: int, counter: TokenCounter, known: str
+) -> str:
+    """Write a digest that fits by the real counter, having counted little more than once."""
+    estimate, aim = _ByLine(counter), max_tokens
+    for _ in range(_TRIES):
+        text = digest(entries, max_tokens=aim, counter=estimate, known=known)
+        over = counter(text) - max_tokens if text else 0
+        if over <= 0:
+            return text
+        aim -= over + 1
+        if aim < 1:
+            break
+    return digest(entries, max_tokens=max_tokens, counter=counter, known=known)
 
 
 def _messages(folded: Sequence[Unit]) -> int:
@@ -230,7 +262,7 @@ def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
     cut = truncate_to_tokens(recap, share, draft.counter)
     if cut != recap:
         draft.notes.append("the recap was longer than its room and was cut")
-    return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)}"
+    return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)[0]}"
 
 
 def transcript_line(entry: DigestEntry) -> str:
@@ -263,7 +295,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = [*_entries(draft, indices, left), *_entries(draft, cut, left)]
     known = "\n".join(draft.current_results(cut))
-    text = digest(entries, max_tokens=left, counter=draft.counter, known=known)
+    text = _digest(entries, left, draft.counter, known)
     if text:
         write_note(draft, plan, text)
 

@@ -120,7 +120,7 @@ class MessageCounts:
         self._by_id: dict[int, tuple[Any, Any, Measured]] = {}
         self._by_key: OrderedDict[Any, Measured] = OrderedDict()
         self._characters = 0
-        self._told: OrderedDict[Any, tuple[Any, str]] = OrderedDict()
+        self._told: OrderedDict[Any, tuple[Any, str, int]] = OrderedDict()
         self._ratio = getattr(counter, "ratio", None)
 
     def measure(self, message: Any) -> Measured:
@@ -143,13 +143,18 @@ class MessageCounts:
         """Read and count messages, each as in `measure`."""
         return [self.measure(message) for message in messages]
 
-    def remember(self, key: Any, told: Sequence[Measured], write: Callable[[], str]) -> str:
+    def remember(
+        self, key: Any, told: Sequence[Measured], write: Callable[[], str]
+    ) -> tuple[str, int]:
         """Recall what was written about the same messages, or write it now and remember it.
 
         Args:
             key: What else the text depends on; hashable.
             told: The messages it is about, as this object measured them.
             write: Makes the text.
+
+        Returns:
+            The text and its tokens.
         """
         # Measured messages are recalled, not made anew, so identity is enough; they are held
         # beside the text, so that no id can be reused.
@@ -157,13 +162,14 @@ class MessageCounts:
         with self._lock:
             known = self._told.get(whole)
         if known is not None:
-            return known[1]
+            return known[1], known[2]
         text = write()
+        tokens = self.counter(text) if text else 0
         with self._lock:
-            self._told[whole] = (tuple(told), text)
+            self._told[whole] = (tuple(told), text, tokens)
             while len(self._told) > _TEXTS:
                 self._told.popitem(last=False)
-        return text
+        return text, tokens
 
     def _measure_anew(self, message: Any) -> Measured:
         shape = shape_of(message)

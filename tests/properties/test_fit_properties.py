@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -217,6 +217,5 @@ def test_notes_are_of_the_shape_of_the_conversation(shape: str, door: Door) -> N
     messages = write.messages
     budget = count_messages(messages) // 3
     fitted = door(fit_messages, afit_messages, messages, budget=budget)
-    kinds = {type(message) for message in cast("list[Any]", fitted.messages)}
-    assert kinds == {type(messages[0])}
+    assert all(isinstance(message, type(messages[0])) for message in fitted.messages)
     assert all(shape_of(message) for message in fitted.messages)

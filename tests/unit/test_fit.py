@@ -1,0 +1,106 @@
+"""The conversation's one door: what it takes, gives and refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from muntin.errors import ConfigurationError
+from muntin.fit import afit_messages, fit_messages
+from muntin.message_tokens import MessageCounts, count_messages
+
+if TYPE_CHECKING:
+    from conftest import Door
+
+
+def _chat(turns: int) -> list[dict[str, str]]:
+    messages = [{"role": "system", "content": "Be brief."}]
+    for at in range(turns):
+        messages.append({"role": "user", "content": f"Where is order A-{1000 + at}?"})
+        messages.append({"role": "assistant", "content": f"Order A-{1000 + at} is on its way."})
+    return [*messages, {"role": "user", "content": "And the first one?"}]
+
+
+@pytest.mark.parametrize("budget", [0, -5, True])
+def test_a_budget_that_is_none_is_refused(budget: int, door: Door) -> None:
+    with pytest.raises(ConfigurationError, match="above 0"):
+        door(fit_messages, afit_messages, _chat(1), budget=budget)
+
+
+def test_neither_budget_nor_window_is_refused() -> None:
+    """An unknown window is not an unlimited one."""
+    with pytest.raises(ConfigurationError, match="give a budget"):
+        fit_messages(_chat(1))
+
+
+def test_a_budget_over_the_window_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="window"):
+        fit_messages(_chat(1), budget=2_000, window=1_000)
+
+
+def test_a_window_sets_the_output_aside() -> None:
+    report = fit_messages(_chat(1), window=8_000).report
+    assert (report.budget, report.reserve, report.window) == (4_000, 4_000, 8_000)
+
+
+def test_a_tuple_comes_back_as_a_tuple() -> None:
+    messages = tuple(_chat(40))
+    assert fit_messages(messages, budget=10_000).messages is messages
+    assert isinstance(fit_messages(messages, budget=200).messages, tuple)
+
+
+def test_the_report_adds_up_and_can_be_asked_what_if() -> None:
+    fitted = fit_messages(_chat(60), budget=400, tools=[{"name": "f", "description": "d"}])
+    report = fitted.report
+    assert sum(part.tokens for part in report.parts) == report.budget
+    assert report.used == count_messages(fitted.messages, [{"name": "f", "description": "d"}])
+    assert report.what_if(max_tokens=10_000).count("kept") == 122
+    assert report.diff(report).unchanged
+
+
+def test_a_question_brings_an_old_message_back_word_for_word() -> None:
+    messages = _chat(200)
+    messages[11] = {"role": "user", "content": "The walnut table has a scratch on its left leg."}
+    without = fit_messages(messages, budget=600).messages
+    fitted = fit_messages(messages, budget=600, question="Which leg of the walnut table?")
+    assert messages[11] in fitted.messages
+    assert messages[11] not in without
+    assert "recalled" in {decision.reason for decision in fitted.report.decisions}
+
+
+def test_lone_surrogates_are_repaired_even_when_everything_fits() -> None:
+    """A message that cannot be encoded has no bytes to keep."""
+    messages = [{"role": "user", "content": "ok \ud83d"}, {"role": "user", "content": "fine"}]
+    out = fit_messages(messages, budget=1_000).messages
+    assert out == [{"role": "user", "content": "ok \ufffd"}, {"role": "user", "content": "fine"}]
+    assert out[1] is messages[1]
+    assert fit_messages(out, budget=1_000).messages is out
+
+
+class _Spy:
+    def __init__(self) -> None:
+        self.characters = 0
+
+    def __call__(self, text: str) -> int:
+        self.characters += len(text)
+        return -(-len(text) // 4)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_long_history_is_counted_about_once_and_then_hardly_at_all(share: float) -> None:
+    """Counting all of it at each of a thousand steps is what makes agents slow."""
+    messages = [
+        {"role": "user" if at % 2 else "assistant", "content": f"message {at} says {at * 7} " * 6}
+        for at in range(2_000)
+    ]
+    total = count_messages(messages, counter=lambda text: -(-len(text) // 4))
+    whole = sum(len(message["content"]) for message in messages)
+    spy = _Spy()
+    counts = MessageCounts(spy)
+    fit_messages(messages, budget=int(total * share), counts=counts)
+    assert spy.characters <= 1.5 * whole
+    spy.characters = 0
+    grown = [*messages, {"role": "user", "content": "and now?"}]
+    fit_messages(grown, budget=int(total * share), counts=counts)
+    assert spy.characters <= 0.05 * whole

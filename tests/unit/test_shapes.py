@@ -1,0 +1,237 @@
+"""Every provider's messages through one view, and changed copies in their own shape."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import struct
+from typing import Any
+
+import pytest
+
+from muntin.errors import ConfigurationError
+from muntin.messages import Message, ToolCall
+from muntin.shapes import MessageView, register_shape, shape_of, view
+from muntin.shapes.blocks import image_size
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}}
+CHAT_CALL = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+CHAT_RESULT = {"role": "tool", "tool_call_id": "c1", "content": "a door"}
+ANTHROPIC_CALL = {
+    "role": "assistant",
+    "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": 1}},
+    ],
+}
+ANTHROPIC_RESULT = {
+    "role": "user",
+    "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "a door"}],
+}
+RESPONSES_CALL = {
+    "type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at":1}'
+}  # fmt: skip
+RESPONSES_RESULT = {"type": "function_call_output", "call_id": "c1", "output": "a door"}
+MESSAGE_CALL = Message("", "assistant", tool_calls=[ToolCall("c1", "look", '{"at":1}')])
+MESSAGE_RESULT = Message("a door", "tool", tool_call_id="c1")
+
+ROUNDS = {
+    "openai-chat": (CHAT_CALL, CHAT_RESULT),
+    "anthropic": (ANTHROPIC_CALL, ANTHROPIC_RESULT),
+    "openai-responses": (RESPONSES_CALL, RESPONSES_RESULT),
+    "message": (MESSAGE_CALL, MESSAGE_RESULT),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_tool_round_reads_the_same_in_every_shape(name: str) -> None:
+    """If one shape hid its calls, its results would be cut off as orphans."""
+    call, result = ROUNDS[name]
+    assert shape_of(call).name == shape_of(result).name == name
+    assert view(call).role == "assistant"
+    assert view(call).calls == (ToolCall("c1", "look", '{"at":1}'),)
+    assert view(result).role == "tool"
+    assert [(one.call_id, one.text) for one in view(result).results] == [("c1", "a door")]
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_result_is_rewritten_without_touching_anything_else(name: str) -> None:
+    """A changed input poisons the caller's history; a lost id makes an orphan."""
+    _, result = ROUNDS[name]
+    before = copy.deepcopy(result)
+    shape = shape_of(result)
+    short = shape.with_results(result, {"c1": "cut"})
+    assert result == before
+    assert [(one.call_id, one.text) for one in view(short).results] == [("c1", "cut")]
+    assert type(short) is type(result)
+    assert shape.with_results(result, {"other": "cut"}) == result
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_an_answer_answers_its_call_in_its_own_shape(name: str) -> None:
+    call, _ = ROUNDS[name]
+    made = shape_of(call).answer(view(call).calls[0], "interrupted")
+    assert [(one.call_id, one.text) for one in view(made).results] == [("c1", "interrupted")]
+
+
+def test_a_legacy_function_call_pairs_by_name() -> None:
+    """Histories stored years ago still come in."""
+    call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    result = {"role": "function", "name": "f", "content": "42"}
+    assert view(call).calls[0].id == view(result).results[0].call_id
+    assert shape_of(result).with_results(result, {view(result).results[0].call_id: "4"}) == {
+        "role": "function", "name": "f", "content": "4"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ({"role": "developer", "content": "rules"}, {"role": "system", "text": "rules"}),
+        ({"role": "user", "content": "hi", "name": "ann"}, {"role": "user", "name": "ann"}),
+        ({"role": "assistant", "content": None, "refusal": "no"}, {"text": "no"}),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}, "b"]}, {"text": "a\nb"}),
+        ({"role": "assistant", "content": "", "reasoning_content": "so"}, {"reasoning": "so"}),
+        ({"role": "user", "content": None}, {"role": "user", "text": ""}),
+        ({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "why"}],
+          "encrypted_content": "x"}, {"reasoning": "why", "signed": True, "leads": True}),
+        ({"type": "message", "role": "assistant", "id": "m",
+          "content": [{"type": "output_text", "text": "yes"}]}, {"text": "yes", "id": "m"}),
+    ],
+)  # fmt: skip
+def test_what_a_message_says_is_read(message: Any, expected: dict[str, Any]) -> None:
+    read = view(message)
+    assert {key: getattr(read, key) for key in expected} == expected
+
+
+def test_server_side_tools_stay_inside_their_message() -> None:
+    """They are answered in place: waiting for a result would hold the message for ever."""
+    message = {
+        "role": "assistant",
+        "content": [
+            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}},
+            {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [
+                {"url": "u", "encrypted_content": "Z" * 4000}]},
+            {"type": "text", "text": "found"},
+        ],
+    }  # fmt: skip
+    read = view(message)
+    assert read.calls == read.results == ()
+    assert len(read.server) == 2
+    assert "ZZZ" not in "".join(read.server)
+
+
+def test_calls_that_live_twice_are_read_once() -> None:
+    """A framework keeps them in a field and in a block; the provider sees them once."""
+    message = {**ANTHROPIC_CALL, "tool_calls": [CALL]}
+    assert len(view(message).calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("block", "kind"),
+    [
+        ({"type": "image_url", "image_url": {"url": "https://x/y.png", "detail": "low"}}, "image"),
+        ({"type": "input_image", "image_url": "data:image/png;base64,AAAA"}, "image"),
+        ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+         "image"),
+        ({"type": "document", "source": {"type": "base64", "data": "A" * 400}}, "document"),
+        ({"type": "file", "file": {"file_data": "A" * 400, "filename": "a.pdf"}}, "document"),
+        ({"type": "input_audio", "input_audio": {"data": "A" * 400, "format": "wav"}}, "audio"),
+        ({"type": "video", "base64": "A" * 400, "mime_type": "video/mp4"}, "video"),
+    ],
+)  # fmt: skip
+def test_media_are_recognised_and_never_read_as_text(block: dict[str, Any], kind: str) -> None:
+    """Base64 that counts as text makes one picture look like a million tokens."""
+    read = view({"role": "user", "content": [{"type": "text", "text": "see"}, block]})
+    assert [thing.kind for thing in read.media] == [kind]
+    assert read.text == "see"
+    assert read.unknown == ()
+
+
+def test_a_document_that_is_text_is_read_as_text() -> None:
+    block = {"type": "document", "title": "T", "source": {"type": "text", "data": "body"}}
+    assert view({"role": "user", "content": [block]}).text == "T\nbody"
+
+
+def test_an_unknown_block_is_kept_for_counting() -> None:
+    block = {"type": "hologram", "b": 1, "a": "x", "payload": "QUJD" * 300}
+    read = view({"role": "user", "content": [block]})
+    assert read.unknown == (("hologram", '{"a":"x","b":1,"payload":"(base64)","type":"hologram"}'),)
+    assert read.media[0].size == 900
+
+
+def _png(width: int, height: int) -> str:
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+    return base64.b64encode(head + b"\x00" * 16).decode()
+
+
+def _jpeg(width: int, height: int) -> str:
+    preview = b"\xff\xe1" + struct.pack(">H", 2000) + b"\x00" * 1998
+    frame = b"\xff\xc0" + struct.pack(">HBHH", 17, 8, height, width) + b"\x00" * 20
+    return base64.b64encode(b"\xff\xd8" + preview + frame).decode()
+
+
+def _gif(width: int, height: int) -> str:
+    return base64.b64encode(b"GIF89a" + struct.pack("<HH", width, height) + b"\x00" * 9).decode()
+
+
+@pytest.mark.parametrize("write", [_png, _jpeg, _gif])
+def test_pixels_are_read_from_the_header(write: Any) -> None:
+    assert image_size(write(640, 480)) == (640, 480)
+
+
+@pytest.mark.parametrize("data", ["", "AAAA", "not base64 at all!", "iVBORw0KGgo="])
+def test_a_broken_image_has_no_size_and_no_error(data: str) -> None:
+    assert image_size(data) is None
+
+
+def test_with_text_keeps_pictures_and_calls() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://x/y.png"}}
+    message = {"role": "user", "content": [picture, {"type": "text", "text": "old"}], "name": "n"}
+    changed = shape_of(message).with_text(message, "new")
+    assert changed == {**message, "content": [picture, {"type": "text", "text": "new"}]}
+
+
+def test_an_unknown_type_is_named_with_what_to_do() -> None:
+    """An error without a remedy sends people into the debugger."""
+
+    class Strange:
+        pass
+
+    with pytest.raises(ConfigurationError, match=r"Strange.*register_shape"):
+        shape_of(Strange())
+    with pytest.raises(ConfigurationError, match="'role'"):
+        shape_of({"text": "no role"})
+
+
+def test_a_registered_shape_is_used() -> None:
+    class Letter:
+        body = "dear"
+
+    class LetterShape:
+        name = "letter"
+
+        def reads(self, message: Any) -> bool:
+            return isinstance(message, Letter)
+
+        def parts(self, message: Any) -> Any:
+            return message.body
+
+        def view(self, message: Any) -> MessageView:
+            return MessageView(role="user", text=message.body)
+
+        def with_text(self, message: Any, text: str) -> Any:
+            return message
+
+        def with_results(self, message: Any, texts: Any) -> Any:
+            return message
+
+        def note(self, text: str, role: Any) -> Any:
+            return Letter()
+
+        def answer(self, call: ToolCall, text: str) -> Any:
+            return Letter()
+
+    register_shape(LetterShape())
+    assert view(Letter()).text == "dear"

@@ -152,10 +152,11 @@ def _best(values: NDArray[np.float64], sizes: Sequence[int], room: int) -> list[
     """Take turns by value, newer ones first among equals, as long as they fit."""
     newest_first = np.argsort(-values[::-1], kind="stable")
     chosen: list[int] = []
+    left = room
     for at in (len(values) - 1 - newest_first).tolist():
-        if sizes[at] <= room:
+        if sizes[at] <= left:
             chosen.append(at)
-            room -= sizes[at]
+            left -= sizes[at]
     return sorted(chosen)
 
 
@@ -184,7 +185,7 @@ def _around(match: NDArray[np.float64]) -> NDArray[np.float64]:
         return match
     distance = np.abs(np.arange(-4 * _REACH, 4 * _REACH + 1))
     weights = np.where(distance > 0, np.exp(-distance / _REACH), 0.0)
-    spread = np.convolve(match, weights / weights.sum())
+    spread = np.convolve(match, weights / weights.sum()).astype(np.float64)
     return spread[4 * _REACH : 4 * _REACH + len(match)]
 
 

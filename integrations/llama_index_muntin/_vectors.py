@@ -73,6 +73,12 @@ class NodeVectors:
             return None if query is None else query.embedding
         return await self._model.aget_query_embedding(query.query_str)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_model": self._model, "_store": self._store}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["_model"], state["_store"])
+
     def _held(self, found: NodeWithScore) -> Embedding | None:
         if found.node.embedding is not None:
             return found.node.embedding

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ("WindowLedger",)
 
-_SPLITTING = 24
-"""Tokens a prompt helper sets aside and may count differently: its padding, and roles by name."""
+_ROUNDING = 24
+"""Tokens by which LlamaIndex's own count of a prompt may differ from ours."""
 
 
 class WindowLedger:
@@ -47,7 +47,7 @@ class WindowLedger:
             half of the window.
         system_prompt: What is sent in front of every prompt.
         fixed_tokens: Further tokens that every prompt holds. `None` takes the larger template of
-            the context chat engines and what their prompt helper sets aside.
+            the context chat engines and what their prompt helpers set aside.
         rag_ratio: Share of the divisible window the context may take, in [0, 1]; what history
             leaves idle comes on top.
         counter: Counts tokens. `None` takes the model's counter.
@@ -222,8 +222,13 @@ class WindowLedger:
 
 
 def _template_tokens(counter: TokenCounter) -> int:
-    """Count the larger template of the context chat engines, which decides how context is split."""
+    """Count what decides whether an engine splits its context: the larger template, and padding.
+
+    The engines refine an answer over the parts of a split context, one model call each, and keep
+    room for that answer even where nothing needs to be split.
+    """
     from llama_index.core.chat_engine import condense_plus_context, context
+    from llama_index.core.response_synthesizers import refine
 
     known = (
         "DEFAULT_CONTEXT_TEMPLATE",
@@ -233,4 +238,5 @@ def _template_tokens(counter: TokenCounter) -> int:
     )
     modules = (context, condense_plus_context)
     texts = [str(getattr(module, name, "")) for module in modules for name in known]
-    return max(map(counter, texts)) + FRAMING_TOKENS + REPLY_TOKENS + _SPLITTING
+    padding = int(getattr(refine, "DEFAULT_RESPONSE_PADDING_SIZE", 0))
+    return max(map(counter, texts)) + padding + FRAMING_TOKENS + REPLY_TOKENS + _ROUNDING

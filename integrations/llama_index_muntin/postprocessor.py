@@ -8,7 +8,7 @@ model call. Nodes go out as copies, scores and embeddings with them.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llama_index.core import instrumentation
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from muntin.candidates import Embedding
     from muntin.report import AssemblyReport
+    from muntin.tokens import TokenCounter
 
 __all__ = ("BudgetPostprocessor", "NodesChosenEvent")
 
@@ -111,24 +112,51 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     _count: Any = PrivateAttr()
     _report: Any = PrivateAttr(default=None)
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Find out the budget and the counter."""
-        super().model_post_init(context)
-        if self.ledger is not None and not isinstance(self.ledger, WindowLedger):
-            raise ConfigurationError(f"ledger is a WindowLedger, not {type(self.ledger).__name__}")
-        self._room = self.ledger
-        if self._room is None and self.max_tokens is None:
-            if self.llm is None:
-                raise ConfigurationError(
-                    "a postprocessor needs to know what fits: give max_tokens, llm or ledger"
-                )
-            self._room = WindowLedger(self.llm, rag_ratio=1.0, counter=self.token_counter)
-        if self.token_counter is not None or self.llm is not None:
-            self._count = counter_of(self.token_counter, self.llm)
+    def __init__(
+        self,
+        *,
+        max_tokens: int | None = None,
+        llm: Any = None,
+        ledger: WindowLedger | None = None,
+        embed_model: Any = None,
+        vector_store: Any = None,
+        mmr_lambda: float = _DEFAULTS.mmr_lambda,
+        dedup_threshold: float = _DEFAULTS.dedup_threshold,
+        similarity: Literal["auto", "embedding", "lexical"] = "auto",
+        order: Literal["selection", "lost-in-the-middle", "document"] = "selection",
+        shorten: bool = False,
+        token_counter: TokenCounter | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(
+            max_tokens=max_tokens,
+            mmr_lambda=mmr_lambda,
+            dedup_threshold=dedup_threshold,
+            similarity=similarity,
+            order=order,
+            shorten=shorten,
+            llm=llm,
+            ledger=ledger,
+            embed_model=embed_model,
+            vector_store=vector_store,
+            token_counter=token_counter,
+            **more,
+        )
+        if ledger is not None and not isinstance(cast("object", ledger), WindowLedger):
+            raise ConfigurationError(f"ledger is a WindowLedger, not {type(ledger).__name__}")
+        if ledger is None and llm is None and max_tokens is None:
+            raise ConfigurationError(
+                "a postprocessor needs to know what fits: give max_tokens, llm or ledger"
+            )
+        self._room = ledger
+        if ledger is None and max_tokens is None:
+            self._room = WindowLedger(llm, rag_ratio=1.0, counter=token_counter)
+        if token_counter is not None or llm is not None:
+            self._count = counter_of(token_counter, llm)
         else:
             self._count = counter_named(self.counter) if self._room is None else self._room.counter
         self.counter = self._count.name
-        self._vectors = NodeVectors(self.embed_model, self.vector_store)
+        self._vectors = NodeVectors(embed_model, vector_store)
 
     @classmethod
     def class_name(cls) -> str:

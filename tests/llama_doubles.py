@@ -1,0 +1,111 @@
+"""Conversations, nodes and retrievers that the tests of the LlamaIndex adapter share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.base.llms import types
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from muntin import TiktokenCounter, count_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXACT = TiktokenCounter()
+"""Counts as the strict mock's provider does."""
+
+WORDS = (
+    "the office keeps travel rules for every country and each of them names a cap in euros that "
+    "holds per day unless the manager has agreed to more before the journey began"
+).split()
+
+
+def said(role: str, text: str, **kwargs: Any) -> ChatMessage:
+    """Make a message of text."""
+    return ChatMessage(role=MessageRole(role), content=text, additional_kwargs=kwargs)
+
+
+def sentence(number: int, words: int = 34) -> str:
+    """Make some prose that differs from number to number."""
+    return " ".join(WORDS[(number * 7 + at) % len(WORDS)] for at in range(words)) + f" {number}."
+
+
+def talk(count: int, words: int = 34) -> list[ChatMessage]:
+    """Make a conversation of user and assistant in turns."""
+    return [
+        said("user" if at % 2 == 0 else "assistant", sentence(at, words)) for at in range(count)
+    ]
+
+
+def talk_of(tokens: int) -> list[ChatMessage]:
+    """Make a conversation of at least so many tokens, by the exact count."""
+    messages: list[ChatMessage] = []
+    total = 3
+    while total < tokens:
+        role = "user" if len(messages) % 2 == 0 else "assistant"
+        messages.append(said(role, sentence(len(messages))))
+        total += count_messages(messages[-1:], counter=EXACT) - 3
+    return messages
+
+
+def calling(call_id: str, name: str = "look", *, form: str = "block", **arguments: Any) -> ChatMessage:
+    """Make an assistant's message that makes one call, in one of the forms providers leave."""
+    import json
+
+    if form == "block":
+        block = types.ToolCallBlock(tool_call_id=call_id, tool_name=name, tool_kwargs=arguments)
+        return ChatMessage(role=MessageRole.ASSISTANT, blocks=[block])
+    written = json.dumps(arguments)
+    entry: Any = {
+        "openai": {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": written},
+        },
+        "anthropic": {"id": call_id, "type": "tool_use", "name": name, "input": arguments},
+        "selection": {"tool_id": call_id, "tool_name": name, "tool_kwargs": arguments},
+    }[form]
+    return ChatMessage(role=MessageRole.ASSISTANT, additional_kwargs={"tool_calls": [entry]})
+
+
+def result(call_id: str, text: str) -> ChatMessage:
+    """Make the message that answers a call."""
+    return said("tool", text, tool_call_id=call_id)
+
+
+def found(*texts: str, scores: Sequence[float | None] | None = None) -> list[NodeWithScore]:
+    """Make retrieved nodes `n0`, `n1`, ... of texts."""
+    marks = scores or [0.9 - at / 100 for at in range(len(texts))]
+    return [
+        NodeWithScore(node=TextNode(text=text, id_=f"n{at}"), score=marks[at])
+        for at, text in enumerate(texts)
+    ]
+
+
+def rules(count: int = 40, words: int = 80) -> list[NodeWithScore]:
+    """Make nodes of different prose, about a hundred tokens each."""
+    texts: list[str] = []
+    for at in range(count):
+        step = 1 + at % 5
+        said_words = [
+            WORDS[(at * 3 + place * step) % len(WORDS)] + (f" {at * place}" if place % 9 == 0 else "")
+            for place in range(words)
+        ]
+        texts.append(f"Rule {at}: " + " ".join(said_words))
+    return found(*texts)
+
+
+class FixedRetriever(BaseRetriever):
+    """Return the same nodes whatever is asked, and remember what was."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        super().__init__()
+        self.nodes = nodes
+        self.asked: list[QueryBundle] = []
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append(query_bundle)
+        return list(self.nodes)

@@ -83,8 +83,8 @@ class ContextWindowExceeded(ContextError):  # noqa: N818 - the name the field us
         self.available = available
         self.parts = dict(parts or {})
         lines = [
-            f"{what} {'need' if what.endswith('s') else 'needs'} {needed} tokens, "
-            f"{available} are available: raise the budget by {needed - available} or shorten it"
+            f"{what}: {needed} tokens needed, {available} available: raise the budget by "
+            f"{needed - available} or shorten it"
         ]
         lines += [f"  {name}: {tokens} tokens" for name, tokens in self.parts.items()]
         super().__init__("\n".join(lines))

@@ -107,15 +107,13 @@ def plan(
     start = _tail_start(sizes, tail_tokens)
     if question is not None and start == len(sizes):
         start = _tail_start(sizes[-1:], max_tokens) + max(0, len(sizes) - 1)
-    kept = list(range(start, len(sizes)))
-    if question is not None:
-        left = max_tokens - sum(sizes[start:])
-        older = _best(_values(texts, question, sizes, max_tokens)[:start], sizes, left)
-        kept = older + kept
-        while older and older[-1] == start - 1:
-            start = older.pop()
-        return _planned(older, start, sizes)
-    return _planned([], start, sizes)
+    if question is None:
+        return _planned([], start, sizes)
+    left = max_tokens - sum(sizes[start:])
+    older = _best(_values(texts, question, sizes, max_tokens)[:start], sizes, left)
+    while older and older[-1] == start - 1:
+        start = older.pop()
+    return _planned(older, start, sizes)
 
 
 def recall(
@@ -150,10 +148,11 @@ def _tail_start(sizes: Sequence[int], room: int) -> int:
 
 def _best(values: NDArray[np.float64], sizes: Sequence[int], room: int) -> list[int]:
     """Take turns by value, newer ones first among equals, as long as they fit."""
-    newest_first = np.argsort(-values[::-1], kind="stable")
+    newest_first: list[int] = np.argsort(-values[::-1], kind="stable").tolist()
     chosen: list[int] = []
     left = room
-    for at in (len(values) - 1 - newest_first).tolist():
+    for back in newest_first:
+        at = len(values) - 1 - back
         if sizes[at] <= left:
             chosen.append(at)
             left -= sizes[at]

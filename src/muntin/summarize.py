@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,8 +35,12 @@ _FIGURES, _MOST_FIGURES = 0.8, 3
 """Worth of a word with digits on top of its weight, in mean weights, and how many are counted."""
 _SETTLED = 0.8
 """Worth of a decision, rule or cause, in mean weights."""
+_MARKED = re.compile(r"\W*[A-Z][A-Z _-]{2,30}:")
+"""Words in capitals before a colon: somebody marked a note, such as TODO or DECISION."""
 _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
+_LONGEST_LINE = 240
+"""Characters of a line that stays whole; longer ones are parted into sentences."""
 _LONGEST_UNIT = 400
 """Characters of a unit; longer sentences are parted, at white space where there is some."""
 _PATIENCE = 16
@@ -93,8 +98,10 @@ class ExtractiveSummarizer:
             return ""
         if count(stripped) <= limit:
             return stripped
-        units = list(_units(stripped))
-        order = _chosen(units, [count(unit) + 1 for unit in units], limit + 1, question or "")
+        times = _units(stripped)
+        units = list(times)
+        costs = [count(unit) + 1 for unit in units]
+        order = _chosen(units, list(times.values()), costs, limit + 1, question or "")
 
         def joined(size: int) -> str:
             return "\n".join(units[at] for at in sorted(order[:size]))
@@ -108,15 +115,17 @@ class ExtractiveSummarizer:
         return truncate_to_tokens(best, limit, count) or truncate_to_tokens(stripped, limit, count)
 
 
-def _units(text: str) -> Iterator[str]:
-    """Part a text into sentences and lines, each said once, none very long."""
-    said: set[tuple[str, ...]] = set()
-    for sentence in sentences(text):
-        for unit in _parted(sentence.strip()):
+def _units(text: str) -> dict[str, int]:
+    """Part a text into lines and sentences, none very long, with how often each is said."""
+    spelled: dict[tuple[str, ...], str] = {}
+    times: Counter[str] = Counter()
+    for line in text.splitlines():
+        parts = [line] if len(line) <= _LONGEST_LINE else sentences(line)
+        for unit in (unit for part in parts for unit in _parted(part.strip())):
             key = tuple(content_words(unit))
-            if key and key not in said:
-                said.add(key)
-                yield unit
+            if key:
+                times[spelled.setdefault(key, unit)] += 1
+    return dict(times)
 
 
 def _parted(sentence: str) -> Iterator[str]:
@@ -131,7 +140,9 @@ def _parted(sentence: str) -> Iterator[str]:
         yield sentence[start:].strip()
 
 
-def _chosen(units: Sequence[str], costs: Sequence[int], room: int, question: str) -> list[int]:
+def _chosen(
+    units: Sequence[str], times: Sequence[int], costs: Sequence[int], room: int, question: str
+) -> list[int]:
     """Choose units by worth per token, the most worthy first.
 
     The worth of a unit only falls while others are taken, so the best of a heap whose worth still
@@ -145,20 +156,20 @@ def _chosen(units: Sequence[str], costs: Sequence[int], room: int, question: str
 
     def worth(at: int) -> float:
         new = sum(weights[word] * _SAID_AGAIN ** said[word] for word in sorted(bags[at]))
-        return (new + extras[at]) / max(1, costs[at])
+        return (new + extras[at]) / (max(1, costs[at]) * times[at])
 
-    heap = [(-worth(at), at) for at in range(len(units))]
+    heap = [(-worth(at), -at) for at in range(len(units))]
     heapq.heapify(heap)
     patience = _PATIENCE * len(units)
     order: list[int] = []
     while heap:
-        _, at = heapq.heappop(heap)
+        at = -heapq.heappop(heap)[1]
         if costs[at] > room:
             continue
         now = -worth(at)
         if heap and now > heap[0][0] + 1e-9 and patience > 0:
             patience -= 1
-            heapq.heappush(heap, (now, at))
+            heapq.heappush(heap, (now, -at))
             continue
         order.append(at)
         room -= costs[at]
@@ -177,4 +188,5 @@ def _weights(bags: Sequence[set[str]], asked: set[str]) -> dict[str, float]:
 
 def _extra(unit: str, bag: set[str]) -> float:
     figures = sum(any(map(str.isdigit, word)) for word in bag)
-    return _FIGURES * min(_MOST_FIGURES, figures) + _SETTLED * is_settling(unit)
+    is_marked = _MARKED.match(unit) is not None
+    return _FIGURES * min(_MOST_FIGURES, figures) + _SETTLED * (is_settling(unit) + is_marked)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ("discard_leftovers", "exclusive", "keep_copy", "replace_file", "replacing")
 
 _SUFFIX = ".tmp"
-_POLL_SECONDS = 0.01
+_POLL_SECONDS = 0.005
 """Between two tries for a lock somebody else holds."""
 
 
@@ -100,7 +100,8 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
     """Hold a lock between threads and processes for the length of a `with` block.
 
     Args:
-        path: The lock file. It is made when missing and never removed.
+        path: The lock file. It is made when missing and never removed, and so is a second one
+            beside it, `*.queue`.
         timeout: Seconds to wait for another holder.
 
     Raises:
@@ -110,15 +111,29 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
     import time
 
     until = time.monotonic() + timeout
+    queue = path.with_name(f"{path.name}.queue")
     with path.open("ab") as file:
-        while not _try_lock(file):
-            if time.monotonic() >= until:
-                raise TimeoutError(f"{path} has been locked by another writer for {timeout:g} s")
-            time.sleep(_POLL_SECONDS)
+        # One waits for the lock, the others for its place: whoever has just had the lock stands
+        # behind them, so that a busy writer starves nobody.
+        with queue.open("ab") as place:
+            _wait(place, path, until, timeout)
+            try:
+                _wait(file, path, until, timeout)
+            finally:
+                _unlock(place)
         try:
             yield
         finally:
             _unlock(file)
+
+
+def _wait(file: IO[bytes], path: Path, until: float, timeout: float) -> None:
+    import time
+
+    while not _try_lock(file):
+        if time.monotonic() >= until:
+            raise TimeoutError(f"{path} has been locked by another writer for {timeout:g} s")
+        time.sleep(_POLL_SECONDS)
 
 
 def _written(path: Path, data: bytes) -> str:

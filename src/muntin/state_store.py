@@ -6,7 +6,7 @@ save counts up a revision; who saves over one it has not seen is told so (`State
 can `merge`. The state before the last save is kept, and `recover` goes back to it.
 
 A folder holds `state.json` (the truth), `PLAN.md` and `findings.md` (for readers; never read back),
-`state.json.bak` and `.lock`. A SQLite file holds any number of states by key.
+`state.json.bak` and two lock files. A SQLite file holds any number of states by key.
 """
 
 from __future__ import annotations

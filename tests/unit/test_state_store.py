@@ -218,7 +218,7 @@ def test_a_folder_holds_the_state_in_words_too(tmp_path: Path) -> None:
     assert (tmp_path / "PLAN.md").read_text() == "## Current Goal\ng\n\n## Plan\n[CURRENT] a\n"
     assert "- f" in (tmp_path / "findings.md").read_text()
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {".lock", "PLAN.md", "findings.md", "state.json"}
+    assert names == {".lock", ".lock.queue", "PLAN.md", "findings.md", "state.json"}
 
 
 def test_an_unwritable_folder_is_said(tmp_path: Path) -> None:

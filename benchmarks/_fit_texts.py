@@ -1,9 +1,10 @@
 """The texts the estimate of tokens is fitted to, and those held out to see whether it holds.
 
 Three sources: the real data (many kinds and languages), the Universal Declaration of Human Rights
-in some ninety languages (`texts/udhr.jsonl.gz`; text of the United Nations, free to reproduce, as
-collected by the Unicode UDHR project), and made-up notations for what neither contains: random
-digits, hex, base64, punctuation, runs of one character, symbols of rare blocks.
+in 92 languages (`texts/udhr.jsonl.gz`; text of the United Nations, free to reproduce, as collected
+by the Unicode UDHR project; of the languages in the real data only articles that are not there,
+lest something held out there be fitted here), and made-up notations for what neither contains:
+random digits, hex, base64, punctuation, runs of one character, symbols of rare blocks.
 Of every kind each third text, in the order of a hash of its id, is held out.
 """
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ("clean_text", "grapheme_end", "grapheme_start", "sentences")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LONE_SURROGATE = re.compile(
-    "(?<![\ud800-\udbff])[\udc00-\udfff]|[\ud800-\udbff](?![\udc00-\udfff])"
-)
+_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 _LOOK_BACK = 1_024
 """Code points searched backwards for a certain border. Longer ones are nobody's character."""
 
@@ -68,8 +66,15 @@ def clean_text(text: str) -> str:
     """
     if text.isascii() or not _SURROGATE.search(text):
         return text
-    paired = _LONE_SURROGATE.sub("\ufffd", text)
-    return paired.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    return _SURROGATES.sub(_joined, text)
+
+
+def _joined(surrogates: re.Match[str]) -> str:
+    """Join a pair to the character it spells; a lone one spells none."""
+    pair = surrogates[0]
+    if len(pair) == 1:
+        return "\ufffd"
+    return chr(0x10000 + ((ord(pair[0]) - 0xD800) << 10) + ord(pair[1]) - 0xDC00)
 
 
 def grapheme_start(text: str, index: int) -> int:

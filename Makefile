@@ -48,13 +48,18 @@ test: $(VENV)/.installed-dev ## Run the quick tests (a few minutes)
 test-all: $(VENV)/.installed-dev ## Run every test: slow ones, ten times the examples, notebooks
 	@MUNTIN_PROFILE=full $(python) -m pytest --quiet -m "" --timeout 1800 $(ARGS)
 
-check: $(VENV)/.installed-dev ## Check style, types, architecture, dependencies and spelling
+check: check-style check-types check-floors check-words ## Check style, types, architecture, dependencies and spelling
+.PHONY: check-style check-types check-floors check-words
+check-style: $(VENV)/.installed-dev
 	$(python) -m ruff check
 	$(python) -m ruff format --check
+check-types: $(VENV)/.installed-dev
 	$(VENV)/bin/basedpyright --level error
-	$(if $(wildcard tests/typed_examples),$(python) -m mypy --strict tests/typed_examples)
-	PYTHONPATH=integrations $(VENV)/bin/lint-imports --no-cache --no-logo
+	$(python) -m mypy --strict tests/typed_examples
+check-floors: $(VENV)/.installed-dev
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 	$(VENV)/bin/deptry src integrations
+check-words: $(VENV)/.installed-dev
 	$(VENV)/bin/codespell
 
 format: $(VENV)/.installed-dev ## Put every file into the house style

@@ -99,7 +99,7 @@ def plan(
     print(plan(turns, "what was our budget?", max_tokens=7).kept)
     #> (0, 2, 4)
     print(plan(turns, None, max_tokens=7).kept)
-    #> (3, 4)
+    #> (2, 3, 4)
     ```
     """
     sizes = [counter(text) for text in texts] if costs is None else list(costs)

@@ -41,6 +41,8 @@ _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
 _LONGEST_LINE = 240
 """Characters of a line that stays whole; longer ones are parted into sentences."""
+_LINES_AT_LEAST = 4
+"""Lines a summary should have room for, or else none stays whole for being short."""
 _LONGEST_UNIT = 400
 """Characters of a unit; longer sentences are parted, at white space where there is some."""
 _PATIENCE = 16
@@ -96,9 +98,11 @@ class ExtractiveSummarizer:
         stripped = text.strip()
         if not stripped or limit <= 0:
             return ""
-        if count(stripped) <= limit:
+        whole = count(stripped)
+        if whole <= limit:
             return stripped
-        times = _units(stripped)
+        share = len(stripped) * limit / (_LINES_AT_LEAST * whole)
+        times = _units(stripped, longest_line=int(min(_LONGEST_LINE, share)))
         units = list(times)
         costs = [count(unit) + 1 for unit in units]
         order = _chosen(units, list(times.values()), costs, limit + 1, question or "")
@@ -115,12 +119,12 @@ class ExtractiveSummarizer:
         return truncate_to_tokens(best, limit, count) or truncate_to_tokens(stripped, limit, count)
 
 
-def _units(text: str) -> dict[str, int]:
+def _units(text: str, *, longest_line: int) -> dict[str, int]:
     """Part a text into lines and sentences, none very long, with how often each is said."""
     spelled: dict[tuple[str, ...], str] = {}
     times: Counter[str] = Counter()
     for line in text.splitlines():
-        parts = [line] if len(line) <= _LONGEST_LINE else sentences(line)
+        parts = [line] if len(line) <= longest_line else sentences(line)
         for unit in (unit for part in parts for unit in _parted(part.strip())):
             key = tuple(content_words(unit))
             if key:

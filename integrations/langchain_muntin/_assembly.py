@@ -24,7 +24,7 @@ from muntin.turns import leading_system, newest_user
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from langchain_muntin._steps import Policy
+    from langchain_muntin._steps import Policy, Sound
     from muntin.assembled import AssembledContext
     from muntin.builder import ContextBuilder
     from muntin.candidates import Embedding
@@ -87,10 +87,10 @@ class Assembly:
             ContextWindowExceeded: What must stay is over the budget even without passages.
         """
         talk = sound(self.messages, self.counts, self.prompts)
-        room = self._room(talk.messages)
+        room = self._room(talk)
         while True:
             context = self._context(room)
-            messages = self._placed(talk.messages, context)
+            messages = self._placed(talk, context)
             try:
                 fitted: FittedMessages[Sequence[BaseMessage]] = yield Fit(
                     messages=messages, arguments=self._fitting()
@@ -117,12 +117,11 @@ class Assembly:
             context=context,
         )
 
-    def _room(self, talk: Sequence[BaseMessage]) -> int:
+    def _room(self, talk: Sound) -> int:
         """Say what passages may take: their share, and what the conversation leaves idle."""
-        sizes = [one.tokens for one in self.counts.measure_all(talk)]
-        views = [one.view for one in self.counts.measure_all(talk)]
-        asked = newest_user(views)
-        fixed = sum(sizes[: leading_system(views)]) + (0 if asked is None else sizes[asked])
+        sizes = [one.tokens for one in talk.measured]
+        asked = newest_user(talk.views)
+        fixed = sum(sizes[: leading_system(talk.views)]) + (0 if asked is None else sizes[asked])
         overhead = self.tool_tokens + REPLY_TOKENS + FRAMING_TOKENS
         share = int(self.share * max(self.budget - overhead - fixed, 0))
         return max(self.budget - overhead - sum(sizes), share)
@@ -134,21 +133,19 @@ class Assembly:
             self.question, self.gathered, budget=room, query_embedding=self.query_embedding
         )
 
-    def _placed(
-        self, talk: Sequence[BaseMessage], context: AssembledContext | None
-    ) -> Sequence[BaseMessage]:
+    def _placed(self, talk: Sound, context: AssembledContext | None) -> Sequence[BaseMessage]:
         """Put the passages in their place; without any, the conversation is as it was."""
+        given = talk.messages
         if context is None or not context.text:
-            return talk
-        views = [one.view for one in self.counts.measure_all(talk)]
+            return given
         if self.place == "system":
-            at = leading_system(views)
+            at = leading_system(talk.views)
             block: BaseMessage = SystemMessage(context.text, additional_kwargs=_CONTEXT)
         else:
-            asked = newest_user(views)
-            at = len(talk) if asked is None else asked
+            asked = newest_user(talk.views)
+            at = len(given) if asked is None else asked
             block = HumanMessage(context.text, additional_kwargs=_CONTEXT)
-        return [*talk[:at], block, *talk[at:]]
+        return [*given[:at], block, *given[at:]]
 
     def _fitting(self) -> dict[str, Any]:
         return {

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_tokens import Measured, MessageCounts
     from muntin.prompts import PromptRegistry
+    from muntin.shapes import MessageView
 
 __all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "sound")
 
@@ -102,6 +103,10 @@ class Sound:
 
     messages: Sequence[BaseMessage]
     """The messages; the very object that was given where nothing was wrong with it."""
+    measured: Sequence[Measured]
+    """How each reads and what it costs."""
+    views: Sequence[MessageView]
+    """How each reads."""
     notes: tuple[str, ...] = ()
     """Sentences for the report."""
 
@@ -113,8 +118,9 @@ def sound(
 
     Whether there are is found out from what is remembered of each message.
     """
-    views = [one.view for one in counts.measure_all(messages)]
-    notes: list[str] = []
+    given, notes = messages, list[str]()
+    measured = counts.measure_all(messages)
+    views = [one.view for one in measured]
     order = straight_order(views)
     if order is not None:
         messages = [messages[index] for index in order]
@@ -127,4 +133,7 @@ def sound(
             f"broken pairs were mended: {len(mended.dropped)} messages left out, "
             f"{len(mended.answered)} calls answered by a note"
         )
-    return Sound(messages=messages, notes=tuple(notes))
+    if messages is not given:
+        measured = counts.measure_all(messages)
+        views = [one.view for one in measured]
+    return Sound(messages=messages, measured=measured, views=views, notes=tuple(notes))

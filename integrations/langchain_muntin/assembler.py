@@ -8,29 +8,22 @@ it hands on is a prompt value, so chains on both sides stay as they are. Decidin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
-from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
-from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
-from langchain_muntin._assembly import Assembly, Place
+from langchain_muntin._assembly import Place  # noqa: TC001 - pydantic reads annotations
 from langchain_muntin._embedded import aembedded, embedded
-from langchain_muntin._given import source_of, standing_sources
-from langchain_muntin._inputs import Asked, AssemblerInput, read_input
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._inputs import AssemblerInput
+from langchain_muntin._ready import Ready as _Ready
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin.prompt_value import AssembledPrompt
-from langchain_muntin.summarizer import summarizer_for
-from muntin.builder import ContextBuilder
 from muntin.candidates import Scope  # noqa: TC001 - pydantic reads annotations
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
-from muntin.errors import ConfigurationError
-from muntin.message_tokens import counts_for
-from muntin.sources import ContextSource, agather, gather
-from muntin.tool_schemas import count_tools
+from muntin.sources import agather, gather
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import (
@@ -38,16 +31,11 @@ if TYPE_CHECKING:
         CallbackManagerForChainRun,
     )
 
-    from muntin.candidates import Embedding
-    from muntin.sources import Gathered
-    from muntin.window import Window
 
 __all__ = ("ContextAssembler",)
 
 EVENT = "muntin.assembly"
 """Name of the custom event that carries the report to callbacks, in its written form."""
-_RATIO = 0.3
-"""Ratio of a source nobody gave one: that of retrieval."""
 
 
 class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
@@ -132,12 +120,14 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    _facts: ModelFacts = PrivateAttr()
-    _known: Window | None = PrivateAttr(default=None)
-    _counter: Any = PrivateAttr(default=None)
-    _standing: tuple[ContextSource, ...] = PrivateAttr(default=())
-    _asks: Any = PrivateAttr(default=None)
-    _division: WindowBudgetConfig = PrivateAttr(default_factory=WindowBudgetConfig)
+    _ready: _Ready = PrivateAttr()
+
+    if not TYPE_CHECKING:  # checkers see the fields' own signature
+
+        def __init__(self, **fields: Any) -> None:
+            super().__init__(**fields)
+            # Not in a validator: there pydantic would wrap our errors into its own.
+            self._ready = _Ready.of(self)
 
     @field_validator("config", mode="before")
     @classmethod
@@ -152,25 +142,6 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     def _read_budget(cls, given: Any) -> Any:
         knobs = _knobs(given)
         return given if knobs is None else WindowBudgetConfig(**knobs)
-
-    @model_validator(mode="after")
-    def _resolve(self) -> Self:
-        """Find out window, counter and sources once, and refuse what cannot work."""
-        self._facts = ModelFacts.of(self.model)
-        self._known = self._facts.window(self.window)
-        if self._known is None and self.max_tokens is None:
-            raise ConfigurationError(
-                "the context window is unknown: give window=, a model whose profile has "
-                "max_input_tokens, or max_tokens="
-            )
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise ConfigurationError(f"max_tokens must be at least 1, not {self.max_tokens}")
-        facts = self._facts if self.counter is None else ModelFacts.of(self.counter)
-        self._counter = facts.counter()
-        self._standing = standing_sources(self.sources)
-        self._asks = summarizer_for(self.summarizer)
-        self._division = self.budget or WindowBudgetConfig()
-        return self
 
     # --- the doors -------------------------------------------------------------------------------
 
@@ -198,14 +169,15 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         run_manager: CallbackManagerForChainRun,
         config: RunnableConfig,
     ) -> AssembledPrompt:
-        asked = self._asked(given)
-        sources = self._sources_for(asked)
+        ready = self._ready
+        asked = ready.read(given)
+        sources = ready.sources_for(asked)
         gathered = vector = None
         if sources:
             gathered = gather(sources, asked.question, asked.scope or self.scope)
-            if self.embeddings is not None:
-                gathered, vector = embedded(gathered, asked.question, self.embeddings)
-        prompt = drive(self._assembly(asked, gathered, vector).policy())
+            if ready.embeddings is not None:
+                gathered, vector = embedded(gathered, asked.question, ready.embeddings)
+        prompt = drive(ready.assembly(asked, gathered, vector).policy())
         if run_manager.handlers:
             dispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
         return prompt
@@ -216,81 +188,18 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
     ) -> AssembledPrompt:
-        asked = self._asked(given)
-        sources = self._sources_for(asked)
+        ready = self._ready
+        asked = ready.read(given)
+        sources = ready.sources_for(asked)
         gathered = vector = None
         if sources:
             gathered = await agather(sources, asked.question, asked.scope or self.scope)
-            if self.embeddings is not None:
-                gathered, vector = await aembedded(gathered, asked.question, self.embeddings)
-        prompt = await adrive(self._assembly(asked, gathered, vector).policy())
+            if ready.embeddings is not None:
+                gathered, vector = await aembedded(gathered, asked.question, ready.embeddings)
+        prompt = await adrive(ready.assembly(asked, gathered, vector).policy())
         if run_manager.handlers:
             await adispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
         return prompt
-
-    # --- what an assembly is made of -------------------------------------------------------------
-
-    def _asked(self, given: AssemblerInput) -> Asked:
-        return read_input(given, question_key=self.question_key, history_key=self.history_key)
-
-    def _sources_for(self, asked: Asked) -> tuple[ContextSource, ...]:
-        """Add what the input brings to the sources that stand."""
-        offered = tuple(source_of(name, value) for name, value in asked.offered.items())
-        names = [source.name for source in (*self._standing, *offered)]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigurationError(
-                    f"source {name!r} is given to the assembler and in the input: rename one"
-                )
-        return (*self._standing, *offered)
-
-    def _assembly(
-        self, asked: Asked, gathered: Gathered | None, vector: Embedding | None
-    ) -> Assembly:
-        tools = self._facts.schemas(self.tools)
-        budget, reserve = self._budget()
-        front = [SystemMessage(self.system_prompt)] if self.system_prompt else []
-        return Assembly(
-            messages=[*cast("list[BaseMessage]", front), *asked.messages],
-            question=asked.question,
-            gathered=gathered,
-            budget=budget,
-            window=None if self._known is None else self._known.tokens,
-            reserve=reserve,
-            tools=tools,
-            tool_tokens=count_tools(tools, counter=self._counter) if tools else 0,
-            share=self._division.rag_ratio,
-            place=self.place,
-            builder=self._builder(gathered),
-            counts=counts_for(self._counter),
-            prompts=self.prompts,
-            summarizer=self._asks,
-            store=self.store,
-            query_embedding=vector,
-            recall=self.recall,
-        )
-
-    def _budget(self) -> tuple[int, int]:
-        """Return what the request may take, and what is kept free for the answer."""
-        if self._known is None:
-            return cast("int", self.max_tokens), 0
-        reserve = self._facts.reserve(self._known, self._division)
-        room = self._known.tokens - reserve
-        return (room if self.max_tokens is None else min(room, self.max_tokens)), reserve
-
-    def _builder(self, gathered: Gathered | None) -> ContextBuilder:
-        config = self.config
-        if config is None:
-            config = ContextConfig()
-            names = () if gathered is None else tuple(gathered.candidates)
-            if any(name not in config.source_ratios for name in names):
-                known = config.source_ratios
-                config = ContextConfig(
-                    source_ratios={**known, **{n: known.get(n, _RATIO) for n in names}}
-                )
-        return ContextBuilder(
-            config, prompts=self.prompts, token_counter=self._counter, layout=self.layout
-        )
 
     # --- LangChain's ways ------------------------------------------------------------------------
 

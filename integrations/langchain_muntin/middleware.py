@@ -294,8 +294,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
-        learned = value_of(request.state, _LEARNED)
-        return self._cap.apply(result, (learned or {}).get("budget"))
+        learned: Any = value_of(request.state, _LEARNED)
+        return self._cap.apply(result, learned["budget"] if learned else None)
 
 
 @dataclass(frozen=True, slots=True)

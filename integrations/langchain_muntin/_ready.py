@@ -1,0 +1,179 @@
+"""What an assembler finds out once, when it is made: window, counter, sources, tools.
+
+An assembler is asked many times; nothing here depends on the question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import SystemMessage
+
+from langchain_muntin._assembly import Assembly, Place
+from langchain_muntin._given import source_of, standing_sources
+from langchain_muntin._inputs import Asked, read_input
+from langchain_muntin._models import ModelFacts
+from langchain_muntin.summarizer import summarizer_for
+from muntin.builder import ContextBuilder
+from muntin.config import ContextConfig, WindowBudgetConfig
+from muntin.errors import ConfigurationError
+from muntin.message_tokens import counts_for
+from muntin.tool_schemas import count_tools
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.messages import BaseMessage
+
+    from langchain_muntin.assembler import ContextAssembler
+    from muntin.candidates import Embedding
+    from muntin.counters import NamedCounter
+    from muntin.message_tokens import MessageCounts
+    from muntin.prompts import PromptRegistry
+    from muntin.result_store import ToolResultStore
+    from muntin.sources import ContextSource, Gathered
+
+__all__ = ("Ready",)
+
+_RATIO = 0.3
+"""Ratio of a source nobody gave one: that of retrieval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Hold what every assembly of one assembler has in common."""
+
+    question_key: str
+    history_key: str
+    standing: tuple[ContextSource, ...]
+    """The sources it is made with."""
+    embeddings: Embeddings | None
+    front: tuple[BaseMessage, ...]
+    """The system prompt, where there is one."""
+    budget: int
+    """Tokens a request may take."""
+    window: int | None
+    reserve: int
+    tools: tuple[Any, ...]
+    tool_tokens: int
+    share: float
+    place: Place
+    recall: bool
+    config: ContextConfig | None
+    counter: NamedCounter
+    counts: MessageCounts
+    layout: Any
+    prompts: PromptRegistry | None
+    summarizer: Any
+    store: ToolResultStore | None
+    builders: dict[tuple[str, ...], ContextBuilder] = field(
+        default_factory=dict[tuple[str, ...], ContextBuilder], repr=False
+    )
+    """Builders by the sources they know, made when first needed."""
+
+    @classmethod
+    def of(cls, made: ContextAssembler) -> Ready:
+        """Find everything out, and refuse what cannot work.
+
+        Raises:
+            ConfigurationError: Nothing says how large a request may be.
+        """
+        facts = ModelFacts.of(made.model)
+        window = facts.window(made.window)
+        if window is None and made.max_tokens is None:
+            raise ConfigurationError(
+                "the context window is unknown: give window=, a model whose profile has "
+                "max_input_tokens, or max_tokens="
+            )
+        if made.max_tokens is not None and made.max_tokens < 1:
+            raise ConfigurationError(f"max_tokens must be at least 1, not {made.max_tokens}")
+        division = made.budget or WindowBudgetConfig()
+        reserve = 0 if window is None else facts.reserve(window, division)
+        rooms = [made.max_tokens, None if window is None else window.tokens - reserve]
+        counter = (facts if made.counter is None else ModelFacts.of(made.counter)).counter()
+        tools = facts.schemas(made.tools)
+        return cls(
+            question_key=made.question_key,
+            history_key=made.history_key,
+            standing=standing_sources(made.sources),
+            embeddings=made.embeddings,
+            front=(SystemMessage(made.system_prompt),) if made.system_prompt else (),
+            budget=min(room for room in rooms if room is not None),
+            window=None if window is None else window.tokens,
+            reserve=reserve,
+            tools=tools,
+            tool_tokens=count_tools(tools, counter=counter) if tools else 0,
+            share=division.rag_ratio,
+            place=made.place,
+            recall=made.recall,
+            config=made.config,
+            counter=counter,
+            counts=counts_for(counter),
+            layout=made.layout,
+            prompts=made.prompts,
+            summarizer=summarizer_for(made.summarizer),
+            store=made.store,
+        )
+
+    def read(self, given: object) -> Asked:
+        """Read an input."""
+        return read_input(given, question_key=self.question_key, history_key=self.history_key)
+
+    def sources_for(self, asked: Asked) -> tuple[ContextSource, ...]:
+        """Add what an input brings to the sources that stand.
+
+        Raises:
+            ConfigurationError: One name is given twice.
+        """
+        if not asked.offered:
+            return self.standing
+        for source in self.standing:
+            if source.name in asked.offered:
+                raise ConfigurationError(
+                    f"source {source.name!r} is given to the assembler and in the input: rename one"
+                )
+        offered = (source_of(name, value) for name, value in asked.offered.items())
+        return (*self.standing, *offered)
+
+    def assembly(
+        self, asked: Asked, gathered: Gathered | None, vector: Embedding | None
+    ) -> Assembly:
+        """Put together what one assembly is made of."""
+        names = () if gathered is None else tuple(sorted(gathered.candidates))
+        return Assembly(
+            messages=(*self.front, *asked.messages),
+            question=asked.question,
+            gathered=gathered,
+            budget=self.budget,
+            window=self.window,
+            reserve=self.reserve,
+            tools=self.tools,
+            tool_tokens=self.tool_tokens,
+            share=self.share,
+            place=self.place,
+            builder=self._builder(names),
+            counts=self.counts,
+            prompts=self.prompts,
+            summarizer=self.summarizer,
+            store=self.store,
+            query_embedding=vector,
+            recall=self.recall,
+        )
+
+    def _builder(self, names: tuple[str, ...]) -> ContextBuilder:
+        known = self.builders.get(names)
+        if known is None:
+            known = self.builders[names] = ContextBuilder(
+                self._config(names),
+                prompts=self.prompts,
+                token_counter=self.counter,
+                layout=self.layout,
+            )
+        return known
+
+    def _config(self, names: tuple[str, ...]) -> ContextConfig:
+        """Return the configuration; without one, every source has a ratio."""
+        if self.config is not None:
+            return self.config
+        known = ContextConfig().source_ratios
+        return ContextConfig(source_ratios={**known, **{n: known.get(n, _RATIO) for n in names}})

@@ -1,0 +1,145 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# Functions given to LangChain's runnables have parameters that only the chain knows.
+"""Retrievers, runnables, stores and histories as sources, through both doors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("langchain_core")
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+
+from langchain_muntin import ChatHistorySource, RetrieverSource, RunnableSource, StoreSource
+from langchain_muntin._given import source_of, standing_sources
+from langchain_worlds import LIBRARY, BM25Retriever, library_store
+from muntin import CallableSource, Candidate, ConfigurationError, ContextSource, Scope, SourceError
+
+if TYPE_CHECKING:
+    from conftest import Door
+
+
+def fetched(door: Door, source: ContextSource, *given: Any) -> list[Candidate]:
+    found: Any = door(source.fetch, source.afetch, *given)
+    return list(found)
+
+
+def test_a_vector_store_is_a_source(door: Door) -> None:
+    """The retriever most people have has to work as it is."""
+    source = RetrieverSource("rag", library_store().as_retriever(search_kwargs={"k": 2}))
+
+    assert {one.id for one in fetched(door, source, "meals per day")} == {"d0", "d5"}
+
+
+def test_a_sync_retriever_is_a_source_in_both_doors(door: Door) -> None:
+    """A retriever without an async method must not block the loop, nor be given a scope."""
+    source = RetrieverSource("rag", BM25Retriever(documents=LIBRARY, k=1))
+
+    assert [one.id for one in fetched(door, source, "taxis", Scope(user="ada"))] == ["d3"]
+
+
+def test_a_runnable_is_a_source(door: Door) -> None:
+    """A retriever is often the end of a chain that rewrites the question."""
+    rewrite = RunnableLambda(lambda question: f"{question} receipt tips")
+    source = RunnableSource("rag", rewrite | BM25Retriever(documents=LIBRARY, k=1))
+
+    assert [one.id for one in fetched(door, source, "taxis")] == ["d3"]
+
+
+def test_a_runnable_that_returns_nothing_readable_is_named(door: Door) -> None:
+    """A chain that ends in a dict is a mistake of wiring, and should be called one."""
+    source = RunnableSource("rag", RunnableLambda(lambda question: {"docs": []}))
+
+    with pytest.raises(SourceError, match="source 'rag' holds dict"):
+        fetched(door, source, "taxis")
+
+
+def test_a_store_is_a_source(door: Door) -> None:
+    """What an agent remembers across threads is a source like any other."""
+    memory = pytest.importorskip("langgraph.store.memory")
+    store = memory.InMemoryStore()
+    store.put(("memories", "ada"), "diet", {"text": "Ada is a vegetarian."})
+    store.put(("memories", "ada"), "raw", {"likes": ["tea"]})
+    store.put(("memories", "bob"), "diet", {"text": "Bob eats anything."})
+    source = StoreSource("memory", store, ("memories", "{user}"))
+    found = fetched(door, source, "lunch?", Scope(user="ada"))
+
+    assert {one.content for one in found} == {"Ada is a vegetarian.", '{"likes":["tea"]}'}
+    by_function = StoreSource("memory", store, lambda scope: ("memories", "bob"), text="text")
+    assert [one.id for one in fetched(door, by_function, "lunch?")] == ["diet"]
+
+
+def test_a_store_asks_for_nobody_in_particular_only_when_told_to(door: Door) -> None:
+    """A missing user must not become everybody's memories."""
+    memory = pytest.importorskip("langgraph.store.memory")
+    source = StoreSource("memory", memory.InMemoryStore(), ("memories", "{user}"))
+
+    with pytest.raises(SourceError, match="needs a scope with 'user'"):
+        fetched(door, source, "lunch?", Scope(agent="a"))
+
+
+def test_an_earlier_conversation_is_a_source(door: Door) -> None:
+    """Tool rounds and system messages of another thread say nothing to this one."""
+    call: Any = {"name": "look", "args": {}, "id": "c1"}
+    talk: list[BaseMessage] = [
+        SystemMessage("Be brief."),
+        HumanMessage("I moved to Oslo."),
+        AIMessage("", tool_calls=[call]),
+        ToolMessage("ok", tool_call_id="c1"),
+        AIMessage("Noted."),
+    ]
+
+    class Kept:
+        messages = talk
+
+        async def aget_messages(self) -> list[BaseMessage]:
+            return talk
+
+    for history in (talk, Kept(), lambda: talk):
+        found = fetched(door, ChatHistorySource("memory", history), "where?")
+        assert [one.content for one in found] == ["assistant: Noted.", "user: I moved to Oslo."]
+    assert len(fetched(door, ChatHistorySource("memory", talk, last=1), "where?")) == 1
+    with pytest.raises(SourceError, match="needs messages"):
+        fetched(door, ChatHistorySource("memory", ["x"]), "where?")
+
+
+def test_the_three_ways_to_give_a_source_and_values_are_told_apart(door: Door) -> None:
+    """What stands under a name says itself what it is."""
+    retriever = BM25Retriever(documents=LIBRARY, k=1)
+    runnable = RunnableLambda(lambda question: ["x"])
+    ours = CallableSource("rag", lambda question: ["x"])
+
+    async def later(question: str) -> list[Document]:
+        return [Document("x")]
+
+    assert isinstance(source_of("rag", retriever), RetrieverSource)
+    assert isinstance(source_of("rag", runnable), RunnableSource)
+    assert source_of("rag", ours) is ours
+    assert [one.content for one in fetched(door, source_of("rag", [Document("x")]), "q")] == ["x"]
+    by_function = source_of("rag", lambda question: Document(question))
+    assert [one.content for one in fetched(door, by_function, "q")] == ["q"]
+    assert [one.content for one in asyncio.run(source_of("rag", later).afetch("q"))] == ["x"]
+    with pytest.raises(ConfigurationError, match="named 'rag' is given as 'memory'"):
+        source_of("memory", ours)
+
+
+def test_a_function_may_take_the_scope(door: Door) -> None:
+    """Wrapping a function for LangChain must not hide its second parameter."""
+    source = source_of("memory", lambda question, scope: [f"{scope.user}: {question}"])
+
+    assert fetched(door, source, "hi", Scope(user="ada"))[0].content == "ada: hi"
+
+
+def test_a_list_of_sources_holds_sources() -> None:
+    """A bare retriever in a list has no name, so no quota."""
+    ours = CallableSource("rag", lambda question: ["x"])
+
+    assert standing_sources([ours]) == standing_sources(ours) == (ours,)
+    with pytest.raises(ConfigurationError, match="use a dict of name"):
+        standing_sources([BM25Retriever(documents=LIBRARY)])

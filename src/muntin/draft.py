@@ -71,6 +71,7 @@ class Draft:
         self.total = sum(self.size) + self.overhead
         self.note_prefixes = note_prefixes
         self.changed: dict[int, Any] = {}
+        self._out: set[int] = set()
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
         self.note: Any = None
         self.note_tokens = 0
@@ -108,7 +109,7 @@ class Draft:
         return (
             unit is self.tail
             or self.question in unit.indices
-            or any(index in self.verbatim for index in unit.indices)
+            or not self.verbatim.isdisjoint(unit.indices)
         )
 
     def _is_note(self, text: str) -> bool:
@@ -129,6 +130,7 @@ class Draft:
             self.size[index] = 0
             self.changed.pop(index, None)
             self.why[index] = (kind, reason)
+            self._out.add(index)
 
     def write_results(self, index: int, texts: dict[str, str], reason: Reason) -> None:
         """Let results of one message read differently."""
@@ -163,7 +165,7 @@ class Draft:
 
     def is_out(self, index: int) -> bool:
         """Whether a message has been taken out."""
-        return index in self.why and self.why[index][0] in ("dropped", "summarised")
+        return index in self._out
 
     def shortenable(self, indices: Iterable[int]) -> list[int]:
         """List the messages among `indices` whose results may be cut."""

@@ -143,8 +143,9 @@ def fit_messages(
         history.append({"role": "assistant", "content": f"Order A-{1000 + n} left the warehouse."})
     history.append({"role": "user", "content": "And the first one?"})
     fitted = fit_messages(history, budget=300)
-    print(len(history), len(fitted.messages), fitted.report.used <= 300)
+    print(fitted.changed, fitted.report.used <= 300)
     print(fitted.messages[0]["content"], fitted.messages[-1]["content"])
+    #> True True
     #> Be brief. And the first one?
     ```
     """

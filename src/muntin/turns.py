@@ -107,6 +107,8 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
     waiting: dict[str, list[int]] = {}
     orphans: list[tuple[int, str]] = []
     for index, view in enumerate(views):
+        if view.stands_alone and not (index and views[index - 1].leads):
+            continue
         if index and view.role == "assistant":
             before = views[index - 1]
             if before.leads or (before.item and view.item):
@@ -154,16 +156,21 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     """
     pairs = _pair(views)
     members: dict[int, list[int]] = {}
-    for index in range(len(views)):
-        members.setdefault(pairs.groups.find(index), []).append(index)
+    alone: list[Unit] = []
+    find = pairs.groups.find
+    for index, view in enumerate(views):
+        if view.stands_alone and not (index and views[index - 1].leads):
+            alone.append(Unit((index,), _plain(view)))
+        else:
+            members.setdefault(find(index), []).append(index)
     missing: dict[int, list[str]] = {}
     for call_id, callers in pairs.open.items():
         for caller in callers:
-            missing.setdefault(pairs.groups.find(caller), []).append(call_id)
+            missing.setdefault(find(caller), []).append(call_id)
     stray: dict[int, list[tuple[int, str]]] = {}
     for index, call_id in pairs.orphans:
-        stray.setdefault(pairs.groups.find(index), []).append((index, call_id))
-    return tuple(
+        stray.setdefault(find(index), []).append((index, call_id))
+    bound = [
         Unit(
             tuple(indices),
             _kind(views, indices),
@@ -172,14 +179,24 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
             lead in missing and not any(views[index].results for index in indices),
         )
         for lead, indices in members.items()
-    )
+    ]
+    if not bound:
+        return tuple(alone)
+    return tuple(sorted([*alone, *bound], key=_first))
+
+
+def _plain(view: MessageView) -> UnitKind:
+    return "orphan" if view.role == "tool" else view.role
+
+
+def _first(unit: Unit) -> int:
+    return unit.indices[0]
 
 
 def _kind(views: Sequence[MessageView], indices: list[int]) -> UnitKind:
     if any(views[index].calls for index in indices):
         return "tools"
-    role = views[indices[0]].role
-    return "orphan" if role == "tool" else role
+    return _plain(views[indices[0]])
 
 
 def in_flight(views: Sequence[MessageView], found: Sequence[Unit]) -> Unit | None:

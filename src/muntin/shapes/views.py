@@ -89,6 +89,11 @@ class MessageView:
     """Whether this library (or a framework) put it there: a recap, a digest, restored state."""
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether it has nothing to do with calls, results or other pieces of a model turn."""
+        return not (self.calls or self.results or self.leads or self.item or self.role == "tool")
+
+    @property
     def is_user_turn(self) -> bool:
         """Whether a person speaks here: text from the user that nobody injected."""
         return self.role == "user" and not self.injected

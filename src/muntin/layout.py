@@ -192,6 +192,8 @@ class Layout:
     def render(self, candidate: Candidate, source: str) -> str:
         """Render one candidate as it stands in its section."""
         if self.style == "plain":
+            if candidate.content.isprintable():  # then it has no line break, found fast
+                return f"- {candidate.content}"
             return "- " + _LINE_BREAK.sub(lambda match: match[0] + "  ", candidate.content)
         marks = {"id": candidate.id, "source": candidate.source or source}
         if candidate.score is not None:

@@ -13,7 +13,6 @@ knows what a message, a candidate or a budget is.
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 import re
 from collections import Counter
@@ -180,15 +179,14 @@ def bm25_scores(
     return scores
 
 
-@functools.lru_cache(maxsize=65_536)
-def _word_hash(word: str) -> int:
-    """A hash that is the same in every process; `hash()` of a string is not."""
-    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
-
-
 _MIX = 0x9E3779B97F4A7C15
 """An odd 64-bit constant (2**64 / golden ratio): multiplication by it is a bijection."""
+
+_LONGEST = 1 << 12
+"""Bytes after which the positions within a word repeat, so that one giant word stays cheap."""
+
+_POWERS = np.multiply.accumulate(np.full(_LONGEST, _MIX, dtype=np.uint64))
+_IN_WORD = np.array([chr(byte).isalnum() or byte >= 0x80 for byte in range(256)])
 
 
 def shingles(
@@ -216,12 +214,9 @@ def shingles(
     #> 4 [0, 0, 1, 1] 3
     ```
     """
-    cut = [words(text) for text in texts]
-    lengths = np.array([len(found) for found in cut], dtype=np.int64)
-    total = int(lengths.sum())
-    every = (_word_hash(word) for found in cut for word in found)
-    hashes = np.fromiter(every, dtype=np.uint64, count=total)
-    owners = np.repeat(np.arange(len(cut)), lengths)
+    hashes, owners = _word_hashes(texts)
+    total = len(hashes)
+    lengths = np.bincount(owners, minlength=len(texts))
     ends = np.repeat(np.cumsum(lengths), lengths)
     at = np.arange(total)
     whole = at + size <= ends  # where a full run begins; a short text is one run, from its start
@@ -239,3 +234,24 @@ def shingles(
     first = np.ones(len(runs), dtype=bool)
     first[1:] = (runs[1:] != runs[:-1]) | (owners[1:] != owners[:-1])
     return runs[first], owners[first]
+
+
+def _word_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Hash the words of all texts, in order, and say whose each is.
+
+    A word's hash is a polynomial in its UTF-8 bytes, so that one pass over one buffer does for all.
+    """
+    plain = [text.lower() if text.isascii() else " ".join(words(text)) for text in texts]
+    pieces = [text.encode("utf-8", "surrogatepass") for text in plain]
+    every = np.frombuffer(b" ".join([*pieces, b""]), dtype=np.uint8)
+    inside = _IN_WORD[every]
+    before = np.concatenate([[False], inside[:-1]]) if len(inside) else inside
+    starts = np.flatnonzero(inside & ~before)
+    if not len(starts):
+        return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
+    place = np.arange(len(every))
+    place[starts[0] :] -= np.repeat(starts, np.diff(np.append(starts, len(every))))
+    terms = np.where(inside, (every + np.uint64(1)) * _POWERS[place % _LONGEST], np.uint64(0))
+    hashes = np.add.reduceat(terms, starts)
+    borders = np.cumsum([len(piece) + 1 for piece in pieces])
+    return hashes, np.searchsorted(borders, starts, side="right")

@@ -316,12 +316,12 @@ def _greedy(
             continue
         row = measure.row(pick)
         if threshold <= 1:
-            near = measure.duplicates(pick, row, threshold) & ~spared
-            near[pick] = False
-            for index in near.nonzero()[0].tolist():
-                if base[index] != -np.inf:
-                    course.refused[index] = (pick, min(float(row[index]), 1.0))
-                    base[index] = value[index] = -np.inf
+            near = measure.duplicates(pick, row, threshold)
+            if np.count_nonzero(near) > 1:  # the pick itself is always one
+                for index in np.flatnonzero(near & ~spared).tolist():
+                    if base[index] != -np.inf:
+                        course.refused[index] = (pick, min(float(row[index]), 1.0))
+                        base[index] = value[index] = -np.inf
         if lambda_ < 1:
             np.maximum(peak, row, out=peak)
             np.multiply(peak, lambda_ - 1, out=value)

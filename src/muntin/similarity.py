@@ -47,6 +47,9 @@ then agree to the last digit with a plain computation."""
 _MATRIX_ROWS = 4096
 """Up to this many candidates all similarities are computed in one matrix product (64 MiB)."""
 
+_MARK = 16
+"""Numbers of a row that tell it apart from others at a glance."""
+
 _ROUNDING = 1e-6
 """What single precision may lose of a cosine: one this close to the threshold has reached it."""
 
@@ -81,20 +84,14 @@ class Cosines:
         for number, (members, _) in enumerate(self.groups):
             self._group[members] = number
             self._position[members] = np.arange(len(members))
+        self.present = self._group >= 0
+        """Which candidates have an embedding that can be used, shape `(n,)`."""
+        self.complete = bool(self.present.all())
+        """Whether every candidate has one."""
         self._twins = [_twins(rows) for _, rows in self.groups]
         small = self.count <= _MATRIX_ROWS
         whole = small and 4 * expected_rows >= self.count and expected_rows > 32
         self._products = [rows @ rows.T if whole else None for _, rows in self.groups]
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Say which candidates have an embedding that can be used, shape `(n,)`."""
-        return self._group >= 0
-
-    @property
-    def complete(self) -> bool:
-        """Say whether every candidate has one."""
-        return bool(self.present.all())
 
     def row(self, index: int) -> Row:
         """Return the cosine of candidate `index` with every candidate, shape `(n,)`."""
@@ -240,7 +237,7 @@ def unit_rows(
 def _uniform(embeddings: Sequence[Embedding | None]) -> Row | None:
     """Stack vectors that are all there and all of one length, the usual case, in one go."""
     try:
-        rows = np.asarray(embeddings)
+        rows = np.array(embeddings)  # a copy, which may be scaled in place
         rows = rows if rows.dtype == np.float32 else rows.astype(np.float64)
     except (TypeError, ValueError):  # one is missing, ragged or not numbers
         return None
@@ -282,7 +279,7 @@ def _vector(embedding: Embedding) -> NDArray[np.floating[Any]] | None:
 
 
 def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
-    """Scale rows to length 1; say which have a direction and which are not finite."""
+    """Scale rows to length 1, in place; say which have a direction and which are not finite."""
     if rows.size <= _EXACT_SIZE:
         rows = rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -290,7 +287,6 @@ def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
         odd = ~(np.isfinite(lengths) & (lengths > 1e-18))
         broken = np.zeros(len(rows), dtype=bool)
         if odd.any():  # too large or too small to square: scale by the largest entry first
-            rows = rows.copy()
             peaks = np.abs(rows[odd]).max(axis=1, keepdims=True)
             broken[odd] = ~np.isfinite(peaks[:, 0])
             peaks[~np.isfinite(peaks) | (peaks == 0)] = 1.0
@@ -299,13 +295,13 @@ def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
         usable = np.isfinite(lengths) & (lengths > 0) & ~broken
         if not usable.all():
             rows, lengths = rows[usable], lengths[usable]
-        unit = rows / lengths[:, None]
-    return usable, unit if unit.size <= _EXACT_SIZE else unit.astype(np.float32, copy=False), broken
+        rows /= lengths[:, None]
+    return usable, rows if rows.size <= _EXACT_SIZE else rows.astype(np.float32, copy=False), broken
 
 
 def _twins(rows: Row) -> NDArray[np.intp] | None:
     """Give equal rows the index of the first of them, or `None` where all differ."""
-    marks = np.bitwise_xor.reduce(np.ascontiguousarray(rows).view(np.uint32), axis=1)
+    marks = np.bitwise_xor.reduce(np.ascontiguousarray(rows[:, :_MARK]).view(np.uint32), axis=1)
     marks.sort()
     if not (marks[1:] == marks[:-1]).any():
         return None

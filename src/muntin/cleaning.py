@@ -18,15 +18,22 @@ if TYPE_CHECKING:
 __all__ = ("clean_messages",)
 
 
-def clean_messages(messages: Sequence[Any], counts: MessageCounts) -> Sequence[Any]:
-    """Replace messages that hold lone surrogates; the same object when there are none."""
+def clean_messages(
+    messages: Sequence[Any], counts: MessageCounts
+) -> tuple[Sequence[Any], list[Measured]]:
+    """Replace messages that hold lone surrogates, and measure all on the way.
+
+    Returns:
+        The messages (the same object when there was nothing to replace), and each one measured.
+    """
     measured = counts.measure_all(messages)
     if all(one.encodable for one in measured):
-        return messages
-    return [
+        return messages, measured
+    clean = [
         message if one.encodable else _cleaned(message, one)
         for message, one in zip(messages, measured, strict=True)
     ]
+    return clean, counts.measure_all(clean)
 
 
 def _cleaned(message: Any, measured: Measured) -> Any:

@@ -61,11 +61,12 @@ class Draft:
         *,
         tool_tokens: int,
         note_prefixes: tuple[str, ...],
+        measured: list[Measured] | None = None,
     ) -> None:
         self.messages = messages
         self.counts = counts
         self.counter = counts.counter
-        self.measured: list[Measured] = counts.measure_all(messages)
+        self.measured = counts.measure_all(messages) if measured is None else measured
         self.size = [one.tokens for one in self.measured]
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead

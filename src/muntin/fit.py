@@ -247,12 +247,13 @@ class _Job(Generic[MessagesT]):
         if self.repair:
             mended = mend(given, prompts=self.plan.prompts)
             messages = mended if mended.changed else given
-        messages = clean_messages(messages, self.counts)
+        messages, measured = clean_messages(messages, self.counts)
         draft = Draft(
             messages,
             self.counts,
             tool_tokens=self.tool_tokens,
             note_prefixes=_prefixes(self.plan.prompts),
+            measured=measured,
         )
         if draft.total > self.budget:
             draft.read()

@@ -1,10 +1,10 @@
 """Exact token counts by tiktoken: lazily loaded, offline where it can be, safe on any text.
 
 Text is counted as `encode_ordinary` encodes it, so text that spells a special token is plain text.
-Long texts are counted in windows that end where every tiktoken pattern ends a piece anyway (an
-ASCII letter or digit followed by white space or punctuation), so the count stays exact while
-memory stays constant; only an unbroken run longer than a window is cut inside, which bounds the
-time such runs cost tiktoken, and the count is then off by about a token per window.
+Long texts are counted in windows that end where every tiktoken pattern ends a piece anyway (before
+a space, or where an ASCII letter or digit is followed by other ASCII), so the count stays exact
+while memory stays constant. Only an unbroken run longer than a window is cut inside: that bounds
+the time such runs cost tiktoken, and the count is then off by about a token per window.
 It does not know models: `counter_for` does.
 """
 
@@ -35,8 +35,8 @@ WINDOW: Final = 16_384
 _LAST_BORDERS = 512
 """Characters at the end of a window searched for a border before the whole window is."""
 
-_BORDER = re.compile(r"(?<=[0-9A-Za-z])(?=[\x09-\x0d !-&(-/:-@\[-`{-~])")
-"""Between a letter or digit and white space or punctuation; the apostrophe may be a contraction."""
+_BORDER = re.compile(r"(?<=[0-9A-Za-z])(?=[\x00-&(-/:-@\[-`{-\x7f])|(?<=\S)(?= )")
+"""Before a space; and between an ASCII letter or digit and other ASCII but the apostrophe."""
 
 _LOAD_SECONDS = 20.0
 """How long a download may take before the vocabulary counts as unavailable."""

@@ -48,6 +48,8 @@ def test_counts_are_not_additive() -> None:
         '{"key": "value", "n": [1, 2.5e-7, null]},',
         "def f(x):\n        return x**2  # ok\r\n",
         "中文，混合 text。",
+        "\x1f end",
+        "\x80 \u0301 —",
         "x'll y's 'quoted' don't",
         "👩‍👩‍👧 ok\t\t\tgo",
     ],

@@ -258,7 +258,9 @@ def test_no_budget_is_refused(max_tokens: int) -> None:
 
 
 def test_a_counter_by_which_nothing_fits_is_told_so() -> None:
-    with pytest.raises(ContextWindowExceeded, match="of the tool search: 77 tokens needed, 9 available"):
+    with pytest.raises(
+        ContextWindowExceeded, match="of the tool search: 77 tokens needed, 9 available"
+    ):
         truncate_tool_result("x" * 99, 9, counter=lambda text: 77 if text else 0, name="search")
 
 

@@ -1,0 +1,38 @@
+"""The command line: `muntin count`, `assemble`, `trim`, `compact`, `explain`, `diff`, `demo`.
+
+Each command is a file of its own and says nothing the library does not: it reads files, calls the
+public doors, and writes what comes out. Exit codes are in `failures`. What the commands need beyond
+the core (typer, rich) is the extra `cli`; without it `main` says so in one line.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("main",)
+
+_NEEDED = ("typer", "rich")
+_MISSING = (
+    'muntin: the command line needs the extra "cli": pip install "muntin[cli]" '
+    '(or: uvx --from "muntin[cli]" muntin, pipx run --spec "muntin[cli]" muntin)\n'
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: What stands after `muntin`; None takes it from the process.
+    """
+    try:
+        from muntin.cli.app import run
+    except ModuleNotFoundError as missing:
+        if missing.name not in _NEEDED:
+            raise
+        sys.stderr.write(_MISSING)
+        return 2
+    return run(arguments)

@@ -1,0 +1,56 @@
+"""`muntin diff`: what changed from one report to the next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muntin.cli.explain import read_reports
+from muntin.cli.failures import DIFFERS, Failure
+from muntin.cli.files import write_bytes
+from muntin.cli.options import Html, Json
+from muntin.cli.pages import page_of
+from muntin.cli.terminal import emit, emit_json, note
+
+if TYPE_CHECKING:
+    from muntin.report import AssemblyReport
+
+__all__ = ("diff",)
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="The earlier report.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later report.")],
+    *,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="End with exit code 1 if anything changed, for scripts."),
+    ] = False,
+    html: Html = None,
+    json: Json = False,
+) -> None:
+    """Compare two reports: what came in, what went out, how far the prompt cache still holds.
+
+    Example: muntin diff yesterday.json today.json
+    """
+    earlier, later = _one(before), _one(after)
+    found = later.diff(earlier)
+    if html is not None:
+        write_bytes(html, page_of(later, previous=earlier).encode())
+        note(f"page written to {html}")
+    if json:
+        emit_json({"unchanged": found.unchanged, **asdict(found)})
+    else:
+        emit(str(found))
+    if exit_code and not found.unchanged:
+        raise typer.Exit(DIFFERS)
+
+
+def _one(path: Path) -> AssemblyReport:
+    reports = read_reports(path)
+    if len(reports) != 1:
+        raise Failure(f"{path} holds {len(reports)} reports: diff compares files with one each")
+    return reports[0]

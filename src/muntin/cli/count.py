@@ -1,0 +1,183 @@
+"""`muntin count`: how many tokens files take, for one model or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muntin.cli.failures import DOES_NOT_FIT, Failure, Skipped
+from muntin.cli.files import is_pipe, read_text
+from muntin.cli.options import Json, counter_of, tokens
+from muntin.cli.terminal import emit_json, heard_warnings, note, progress, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from muntin.counters import NamedCounter
+
+__all__ = ("count",)
+
+_PART = 8 << 20
+"""Bytes counted at once; a larger file is counted in parts, so that memory stays flat."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    path: Path
+    characters: int
+    tokens: list[int]
+
+
+def count(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...", show_default=False, help="Files and folders; - or nothing is stdin."
+        ),
+    ] = None,
+    *,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            show_default=False,
+            help="Count as this model does, e.g. gpt-4o; repeat it to compare models. "
+            "Default: a calibrated estimate.",
+        ),
+    ] = None,
+    chat: Annotated[
+        bool,
+        typer.Option(
+            "--chat",
+            help="FILEs are conversations: count messages as they are sent, "
+            "with framing, tool calls and tool schemas, not the JSON around them.",
+        ),
+    ] = False,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget",
+            "-b",
+            parser=tokens,
+            metavar="TOKENS",
+            show_default=False,
+            help="End with exit code 3 if the total is over this.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Count the tokens of files, each and in total.
+
+    An exact count needs the model's vocabulary, which only OpenAI's models have here; every other
+    number is an estimate and says so. Files that are no text are skipped with a note.
+
+    Example: muntin count docs/ README.md --model gpt-4o --model claude-sonnet-4-5
+    """  # fmt: skip
+    counters = {name: counter_of(name) for name in dict.fromkeys(model or ())}
+    counters = counters or {"estimate": counter_of(None)}
+    with heard_warnings():
+        if chat:
+            counted = _count_chats(files or [Path("-")], list(counters.values()))
+        else:
+            counted = _count_texts(files or [Path("-")], list(counters.values()))
+    totals = [sum(each) for each in zip(*(one.tokens for one in counted), strict=True)]
+    if json:
+        emit_json(_facts(counters, counted, totals))
+    else:
+        _show(counters, counted, totals)
+    if budget is not None and max(totals) > budget:
+        over = max(totals) - budget
+        raise Failure(
+            f"{max(totals):,} tokens are over the budget of {budget:,}: {over:,} have to go",
+            code=DOES_NOT_FIT,
+        )
+
+
+def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
+    from muntin.cli.chats import read_chats
+    from muntin.message_tokens import count_messages
+    from muntin.shapes import view
+
+    found: list[_Counted] = []
+    for path in paths:
+        for chat in read_chats(path).chats:
+            each = [count_messages(chat.messages, chat.tools, counter=one) for one in counters]
+            characters = sum(len(view(message).text) for message in chat.messages)
+            found.append(_Counted(Path(chat.label), characters, each))
+    return found
+
+
+def _count_texts(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
+    from muntin.cli.documents import find_documents
+
+    piped = [path for path in paths if is_pipe(path)]
+    documents, skipped = find_documents([path for path in paths if not is_pipe(path)])
+    found = [_counted(path, [read_text(path)], counters) for path in piped]
+    with progress("counting", sum(one.size for one in documents)) as advance:
+        for document in documents:
+            try:
+                found.append(_counted(document.path, document.parts(_PART), counters))
+            except Skipped as reason:
+                skipped.append((document.path, str(reason)))
+            advance(document.size)
+    for path, reason in skipped:
+        note(f"skipped {path}: {reason}")
+    if not found:
+        raise Failure("no text to count: name files or folders that hold some")
+    return found
+
+
+def _counted(path: Path, texts: Iterable[str], counters: Sequence[NamedCounter]) -> _Counted:
+    characters = parts = 0
+    each = [0] * len(counters)
+    for text in texts:
+        parts += 1
+        characters += len(text)
+        each = [sum_ + one(text) for sum_, one in zip(each, counters, strict=True)]
+    if parts > 1:
+        note(f"{path} was counted in {parts} parts: the sum may be off by a token for each")
+    return _Counted(path, characters, each)
+
+
+def _facts(
+    counters: Mapping[str, NamedCounter], counted: Sequence[_Counted], totals: Sequence[int]
+) -> dict[str, object]:
+    names = list(counters)
+    return {
+        "counters": {
+            name: {"counter": one.name, "exact": one.exact} for name, one in counters.items()
+        },
+        "files": [
+            {
+                "path": str(one.path),
+                "characters": one.characters,
+                "tokens": dict(zip(names, one.tokens, strict=True)),
+            }
+            for one in counted
+        ],
+        "total": {
+            "characters": sum(one.characters for one in counted),
+            "tokens": dict(zip(names, totals, strict=True)),
+        },
+    }
+
+
+def _show(
+    counters: Mapping[str, NamedCounter], counted: Sequence[_Counted], totals: Sequence[int]
+) -> None:
+    rows = [
+        [*(f"{tokens:,}" for tokens in one.tokens), f"{one.characters:,}", str(one.path)]
+        for one in counted
+    ]
+    if len(counted) > 1:
+        characters = sum(one.characters for one in counted)
+        rows.append([*(f"{tokens:,}" for tokens in totals), f"{characters:,}", "total"])
+    show_table([*counters, "characters", "file"], rows, right=len(counters) + 1)
+    for name, one in counters.items():
+        kind = "exact" if one.exact else "an estimate"
+        note(f"{name}: counted with {one.name}, {kind}")

@@ -1,0 +1,65 @@
+"""`muntin demo`: the main job on documentation this machine has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from muntin.cli.files import write_bytes
+from muntin.cli.options import Html, Json, Model, Quiet, counter_of, tokens
+from muntin.cli.pages import page_of
+from muntin.cli.terminal import emit, emit_json, note, progress, show_report
+
+__all__ = ("demo",)
+
+_STEPS = 1000
+
+
+def demo(
+    question: Annotated[
+        str, typer.Argument(metavar="[QUESTION]", help="What to ask about Python.")
+    ] = "How do I read a large CSV file row by row without loading it all into memory?",
+    *,
+    window: Annotated[
+        int,
+        typer.Option("--window", "-w", parser=tokens, metavar="TOKENS", help="The model's window."),
+    ] = 2000,
+    model: Model = None,
+    html: Html = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Watch a window being divided, without any file of your own.
+
+    Asks a question of the documentation of the packages and the standard library on this machine,
+    a small memory and a recorded tool result, and prints the assembled context and its report.
+
+    Example: muntin demo "How do I parse dates?" --window 4k --html report.html
+    """
+    from muntin.demo.__main__ import assemble
+    from muntin.demo.corpus import Passages
+
+    counter = counter_of(model)
+    done = 0
+
+    with progress("reading documentation", _STEPS) as advance:
+
+        def told(share: float) -> None:
+            nonlocal done
+            reached = int(share * _STEPS)
+            advance(reached - done)
+            done = reached
+
+        passages = Passages(told)
+    context = assemble(question, passages, window, counter)
+    if html is not None:
+        write_bytes(html, page_of(context.report).encode())
+        note(f"page written to {html}")
+    if json:
+        emit_json({"text": context.text, "report": context.report.to_dict()})
+        return
+    emit(context.text)
+    if not quiet:
+        note(f"{len(passages):,} passages of documentation were searched")
+        show_report(context.report, to_stderr=True)

@@ -1,0 +1,306 @@
+"""How conversations look in files: what LangChain, LlamaIndex and data sets write to disk.
+
+A message of a dump is read as it stands there, without its framework, and a changed one is written
+back in the same form: only the text that changed differs. Each form is a shape (`muntin.shapes`)
+over the plain dicts of that dump. The dicts of providers keep the shapes the library has for them.
+
+It does not know files: which form a file has, and where in it messages stand, is said in `chats`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from muntin.shapes import register_shape
+from muntin.shapes.anthropic import ANTHROPIC
+from muntin.shapes.blocks import replace_text
+from muntin.shapes.openai_chat import OPENAI_CHAT, role_of
+from muntin.shapes.openai_responses import OPENAI_RESPONSES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from muntin.messages import Role, ToolCall
+    from muntin.shapes import MessageShape, MessageView
+
+__all__ = ("FORMS", "Dumped", "Raw")
+
+Raw = dict[str, Any]
+"""One message as the file has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dumped:
+    """Hold one message of a file. Each form has a class of its own, so that it finds its shape."""
+
+    form: ClassVar[str] = ""
+    """What the form is called in reports."""
+
+    raw: Raw
+    """The message as it stands in the file, or as it will."""
+    pinned: bool = False
+    """Whether it has to stay word for word."""
+
+
+class _DumpShape:
+    """Read the dumped messages of one form by the shape of their dicts."""
+
+    def __init__(self, kind: type[Dumped], inner: MessageShape) -> None:
+        self._kind = kind
+        self._inner = inner
+        self.name = f"file:{kind.form}"
+
+    def reads(self, message: Any) -> bool:
+        """Recognise the messages of this shape."""
+        return type(message) is self._kind
+
+    def parts(self, message: Dumped) -> Any:
+        """Return what the view is read from; see `MessageShape.parts`."""
+        return (message.raw, message.pinned)
+
+    def view(self, message: Dumped) -> MessageView:
+        """Read the message."""
+        read = self._inner.view(message.raw)
+        return replace(read, pinned=True) if message.pinned else read
+
+    def with_text(self, message: Dumped, text: str) -> Dumped:
+        """Copy the message with another readable text."""
+        return replace(message, raw=self._inner.with_text(message.raw, text))
+
+    def with_results(self, message: Dumped, texts: Mapping[str, str | None]) -> Dumped:
+        """Copy the message with other result texts."""
+        return replace(message, raw=self._inner.with_results(message.raw, texts))
+
+    def note(self, text: str, role: Role) -> Dumped:
+        """Make a message that holds a text."""
+        return self._kind(self._inner.note(text, role))
+
+    def answer(self, call: ToolCall, text: str) -> Dumped:
+        """Make a message that answers a call."""
+        return self._kind(self._inner.answer(call, text))
+
+
+_LANGCHAIN_TYPES: dict[str, str] = {"system": "system", "user": "human", "assistant": "ai",
+                                    "tool": "tool"}  # fmt: skip
+
+
+class _LangChainShape:
+    """Read `messages_to_dict`: `{"type": "human", "data": {...}}`."""
+
+    name = "langchain-dict"
+
+    def reads(self, message: Any) -> bool:
+        return isinstance(message, dict) and isinstance(cast("Raw", message).get("data"), dict)
+
+    def parts(self, message: Raw) -> Any:
+        return message
+
+    def view(self, message: Raw) -> MessageView:
+        data = self._fields(message)
+        kind = self._kind(message)
+        calls = [*(data.get("tool_calls") or ()), *(data.get("invalid_tool_calls") or ())]
+        plain: Raw = {
+            "role": data.get("role") if kind == "chat" else kind,
+            "content": data.get("content"),
+            "name": data.get("name"),
+            "id": data.get("id"),
+            "tool_calls": calls,
+            "tool_call_id": data.get("tool_call_id"),
+        }
+        read = OPENAI_CHAT.view(plain)
+        if read.role == "user" and read.results and not read.text.strip():
+            return replace(read, role="tool")
+        return read
+
+    def with_text(self, message: Raw, text: str) -> Raw:
+        return self._with(message, replace_text(self._fields(message).get("content"), text))
+
+    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:
+        data = self._fields(message)
+        if "tool_call_id" not in data:
+            return self._with(message, ANTHROPIC.with_results(data, texts).get("content"))
+        text = texts.get(str(data["tool_call_id"]))
+        return message if text is None else self._with(message, text)
+
+    def note(self, text: str, role: Role) -> Raw:
+        return self._made(_LANGCHAIN_TYPES[role], {"content": text})
+
+    def answer(self, call: ToolCall, text: str) -> Raw:
+        fields = {"content": text, "tool_call_id": call.id, "name": call.name, "status": "error"}
+        return self._made("tool", fields)
+
+    def _fields(self, message: Raw) -> Raw:
+        return cast("Raw", message["data"])
+
+    def _kind(self, message: Raw) -> str:
+        return str(message.get("type") or self._fields(message).get("type"))
+
+    def _with(self, message: Raw, content: Any) -> Raw:
+        return {**message, "data": {**self._fields(message), "content": content}}
+
+    def _made(self, kind: str, fields: Raw) -> Raw:
+        return {"type": kind, "data": {**fields, "type": kind}}
+
+
+_CONSTRUCTORS = {"human": "HumanMessage", "system": "SystemMessage", "ai": "AIMessage",
+                 "tool": "ToolMessage"}  # fmt: skip
+
+
+class _ConstructorShape(_LangChainShape):
+    """Read `dumpd`: `{"lc": 1, "type": "constructor", "id": [...], "kwargs": {...}}`."""
+
+    name = "langchain-constructor"
+
+    def reads(self, message: Any) -> bool:
+        return isinstance(message, dict) and "lc" in message and "kwargs" in message
+
+    def _fields(self, message: Raw) -> Raw:
+        return cast("Raw", message["kwargs"])
+
+    def _kind(self, message: Raw) -> str:
+        named = self._fields(message).get("type")
+        if named:
+            return str(named)
+        made = str((message.get("id") or [""])[-1])
+        return made.removesuffix("Chunk").removesuffix("Message").lower()
+
+    def _with(self, message: Raw, content: Any) -> Raw:
+        return {**message, "kwargs": {**self._fields(message), "content": content}}
+
+    def _made(self, kind: str, fields: Raw) -> Raw:
+        path = ["langchain", "schema", "messages", _CONSTRUCTORS[kind]]
+        return {"lc": 1, "type": "constructor", "id": path, "kwargs": {**fields, "type": kind}}
+
+
+class _LlamaIndexShape:
+    """Read `ChatMessage.model_dump`: role, blocks, and calls beside them."""
+
+    name = "llama-index-dump"
+
+    def reads(self, message: Any) -> bool:
+        return isinstance(message, dict) and ("blocks" in message or "additional_kwargs" in message)
+
+    def parts(self, message: Raw) -> Any:
+        return message
+
+    def view(self, message: Raw) -> MessageView:
+        beside = cast("Raw", message.get("additional_kwargs") or {})
+        blocks = cast("Sequence[Raw] | None", message.get("blocks"))
+        content = message.get("content") if blocks is None else [_opened(one) for one in blocks]
+        role = "assistant" if message.get("role") == "chatbot" else message.get("role")
+        plain: Raw = {"role": role, "content": content}
+        for key in ("tool_calls", "tool_call_id", "name"):
+            plain[key] = beside.get(key)
+        return OPENAI_CHAT.view(plain)
+
+    def with_text(self, message: Raw, text: str) -> Raw:
+        blocks = cast("Sequence[Raw] | None", message.get("blocks"))
+        if blocks is None:
+            return {**message, "content": replace_text(message.get("content"), text)}
+        kept: list[Raw] = []
+        placed = False
+        for block in blocks:
+            if block.get("block_type") != "text":
+                kept.append(block)
+            elif not placed:
+                kept.append({**block, "text": text})
+                placed = True
+        if not placed:
+            kept.insert(0, {"block_type": "text", "text": text})
+        return {**message, "blocks": kept}
+
+    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:
+        beside = cast("Raw", message.get("additional_kwargs") or {})
+        text = texts.get(str(beside.get("tool_call_id") or ""))
+        if text is None or role_of(message.get("role")) != "tool":
+            return message
+        if message.get("blocks") is None:
+            return {**message, "content": text}
+        return {**message, "blocks": [{"block_type": "text", "text": text}]}
+
+    def note(self, text: str, role: Role) -> Raw:
+        block = {"block_type": "text", "text": text}
+        return {"role": role, "additional_kwargs": {}, "blocks": [block]}
+
+    def answer(self, call: ToolCall, text: str) -> Raw:
+        return {**self.note(text, "tool"), "additional_kwargs": {"tool_call_id": call.id}}
+
+
+def _opened(block: Raw) -> Raw:
+    """Write a LlamaIndex block as the block of a provider that says the same."""
+    kind = block.get("block_type")
+    if kind == "thinking":
+        return {"type": "thinking", "thinking": block.get("content") or ""}
+    if kind == "tool_call":
+        return {
+            "type": "tool_call",
+            "id": block.get("tool_call_id"),
+            "name": block.get("tool_name"),
+            "args": block.get("tool_kwargs"),
+        }
+    data = block.get(str(kind)) or block.get("data")
+    media_type = next((v for k, v in block.items() if k.endswith("mimetype") and v), None)
+    if kind in ("image", "audio", "video", "document"):
+        return {"type": kind, "data": data, "url": block.get("url"), "mime_type": media_type}
+    return {**block, "type": kind}
+
+
+_SPEAKERS: dict[str, Role] = {"gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
+
+
+class _TextShape:
+    """Read the turns of data sets: a role and a text, under keys of their own."""
+
+    def __init__(self, role: str, text: str) -> None:
+        self.name = f"{role}-{text}"
+        self._role, self._text = role, text
+
+    def reads(self, message: Any) -> bool:
+        return isinstance(message, dict) and self._role in message and self._text in message
+
+    def parts(self, message: Raw) -> Any:
+        return message
+
+    def view(self, message: Raw) -> MessageView:
+        said = str(message.get(self._role))
+        role = _SPEAKERS.get(said) or role_of(said)
+        # Such sets give calls no ids, so their results answer nothing that could be found.
+        plain = {"role": "user" if role == "tool" else role, "content": message.get(self._text)}
+        return OPENAI_CHAT.view({**plain, "name": message.get("speaker")})
+
+    def with_text(self, message: Raw, text: str) -> Raw:
+        return {**message, self._text: text}
+
+    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:  # noqa: ARG002 - no message of this form carries a result
+        return message
+
+    def note(self, text: str, role: Role) -> Raw:
+        said = {"user": "human", "assistant": "gpt"}.get(role, role)
+        return {self._role: said if self._role == "from" else role, self._text: text}
+
+    def answer(self, call: ToolCall, text: str) -> Raw:  # noqa: ARG002 - nor does one make a call
+        return self.note(text, "user")
+
+
+def _form(name: str, inner: MessageShape) -> type[Dumped]:
+    """Make the class of a form's messages and let the library know how to read them."""
+    kind = type(name, (Dumped,), {"__slots__": (), "form": name, "__doc__": Dumped.__doc__})
+    register_shape(_DumpShape(kind, inner))
+    return kind
+
+
+FORMS: dict[str, type[Dumped]] = {
+    name: _form(name, inner)
+    for name, inner in (
+        ("openai", OPENAI_CHAT),
+        ("openai-responses", OPENAI_RESPONSES),
+        ("anthropic", ANTHROPIC),
+        ("langchain", cast("MessageShape", _LangChainShape())),
+        ("langchain-constructor", cast("MessageShape", _ConstructorShape())),
+        ("llama-index", cast("MessageShape", _LlamaIndexShape())),
+        ("turns", cast("MessageShape", _TextShape("role", "text"))),
+        ("sharegpt", cast("MessageShape", _TextShape("from", "value"))),
+    )
+}
+"""Every form, by the name it has in reports and in `--json`."""

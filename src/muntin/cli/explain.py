@@ -1,0 +1,158 @@
+"""`muntin explain`: read a report back, as a table, as single decisions, or as a page."""
+
+from __future__ import annotations
+
+import json as jsons
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from muntin.cli.failures import Failure
+from muntin.cli.files import read_text, write_bytes
+from muntin.cli.options import Html, Json, Record
+from muntin.cli.pages import page_of
+from muntin.cli.terminal import emit, emit_json, note, show_report, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from muntin.report import AssemblyReport, Decision
+
+__all__ = ("explain", "read_reports")
+
+
+def explain(
+    file: Annotated[
+        Path, typer.Argument(metavar="REPORT", help="A report written with --report; - is stdin.")
+    ],
+    *,
+    decisions: Annotated[
+        Literal["all", "kept", "shortened", "summarised", "dropped"] | None,
+        typer.Option(
+            "--decisions",
+            "-d",
+            help="List what happened to each passage or message, and why.",
+            show_default=False,
+        ),
+    ] = None,
+    find: Annotated[
+        str | None,
+        typer.Option(
+            "--find",
+            metavar="TEXT",
+            show_default=False,
+            help="List only decisions whose beginning, id or source holds TEXT.",
+        ),
+    ] = None,
+    record: Record = None,
+    html: Html = None,
+    json: Json = False,
+) -> None:
+    """Show where every token went and why everything else stayed out.
+
+    Reads what `assemble`, `trim` and `compact` write with --report.
+
+    Example: muntin explain report.json --decisions dropped --find refund
+    """  # fmt: skip
+    from muntin.report import REASONS
+
+    reports = read_reports(file, record=record)
+    if html is not None:
+        if len(reports) != 1:
+            raise Failure(f"{file} holds {len(reports)} reports: pick one with --record")
+        write_bytes(html, page_of(reports[0]).encode())
+        note(f"page written to {html}")
+    listed = [list(_chosen(report, decisions, find)) for report in reports]
+    if json:
+        found = [
+            {"report": report.to_dict(), "listed": [one.label for one in chosen]}
+            for report, chosen in zip(reports, listed, strict=True)
+        ]
+        emit_json({"reports": found, "reasons": dict(REASONS)})
+        return
+    for at, (report, chosen) in enumerate(zip(reports, listed, strict=True)):
+        if at:
+            emit("")
+        show_report(report)
+        if decisions is not None or find is not None:
+            emit("")
+            _show(chosen)
+
+
+def read_reports(path: Path, *, record: int | None = None) -> list[AssemblyReport]:
+    """Read one report, or several that stand one a line.
+
+    Raises:
+        Failure: The file cannot be read or holds no report, or no N-th one.
+        ReportError: A report is of another version or contradicts itself.
+    """
+    from muntin.report import AssemblyReport
+
+    written = list(_documents(path))
+    if record is not None:
+        if record > len(written):
+            raise Failure(f"{path} holds {len(written)} reports, there is no {record}th")
+        written = written[record - 1 : record]
+    return [AssemblyReport.from_dict(one) for one in written]
+
+
+def _documents(path: Path) -> Iterable[Mapping[str, object]]:
+    """Read the JSON: a report, what a command printed with --json, or one of them a line."""
+    text = read_text(path)
+    try:
+        values: list[Any] = [jsons.loads(text)]
+    except ValueError:
+        try:
+            values = [jsons.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError:
+            values = []
+    for value in values:
+        yield from _reports_in(value)
+    if not values:
+        raise Failure(f"{path} is no report: give a file written with --report")
+
+
+def _reports_in(value: Any) -> Iterable[Mapping[str, object]]:
+    if not isinstance(value, Mapping):
+        raise Failure("this is no report: give a file written with --report")
+    known = cast("Mapping[str, Any]", value)
+    inner = known.get("report") or known.get("reports")
+    if isinstance(inner, Mapping):
+        yield cast("Mapping[str, object]", inner)
+    elif isinstance(inner, list):
+        for one in cast("list[Any]", inner):
+            yield from _reports_in(one)
+    else:
+        yield known
+
+
+def _chosen(report: AssemblyReport, kind: str | None, find: str | None) -> Iterable[Decision]:
+    wanted = (find or "").casefold()
+    for one in report.decisions:
+        if kind not in (None, "all", one.kind):
+            continue
+        if wanted in f"{one.source}\n{one.id}\n{one.preview}".casefold():
+            yield one
+
+
+def _show(decisions: list[Decision]) -> None:
+    if not decisions:
+        note("no decision is of that kind")
+        return
+    rows = [
+        [
+            f"{one.tokens:,}",
+            f"{one.kept_tokens:,}",
+            "-" if one.score is None else f"{one.score:.3f}",
+            one.kind,
+            one.reason,
+            f"{one.source}:{one.index}",
+            one.id or "-",
+            one.preview[:60],
+        ]
+        for one in decisions
+    ]
+    headings = ["tokens", "in", "score", "decision", "reason", "place", "id", "beginning"]
+    show_table(headings, rows, right=3)

@@ -1,0 +1,133 @@
+"""How commands read and write single files: `-` is a pipe, `.gz` is unpacked, writing is atomic.
+
+A file is replaced whole or not at all, so Ctrl-C and a full disk leave the old one. What is no
+regular file (a pipe, `/dev/null`) is written through, never replaced.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from muntin.atomic import replace_file
+from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
+from muntin.cli.terminal import note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from muntin.report import AssemblyReport
+
+__all__ = ("is_pipe", "read_bytes", "read_text", "write_bytes", "write_reports")
+
+_GZIP = b"\x1f\x8b"
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path stands for stdin or stdout."""
+    return str(path) == "-"
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file, or stdin for `-`; gzip is unpacked.
+
+    Raises:
+        Failure: It is a folder, is not there, or cannot be read.
+    """
+    if is_pipe(path):
+        data = sys.stdin.buffer.read()
+    else:
+        try:
+            data = path.read_bytes()
+        except IsADirectoryError:
+            raise Failure(f"{path} is a folder: name a file in it") from None
+        except FileNotFoundError:
+            raise Failure(f"{path} is not there: check the name", code=SOURCE_FAILED) from None
+        except OSError as error:
+            raise Failure(f"cannot read {path}: {error.strerror}", code=SOURCE_FAILED) from None
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Failure(f"{path} is damaged gzip data: {error}", code=SOURCE_FAILED) from None
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file, or stdin for `-`.
+
+    Raises:
+        Failure: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Failure(
+            f"{path} is not UTF-8 (byte {error.start}): convert it first, for instance with iconv"
+        ) from None
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Give a file new content in one step; `-` is stdout, `.gz` is packed.
+
+    Raises:
+        Failure: It could not be written; the file is as it was.
+    """
+    if is_pipe(path):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if path.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)
+    target = path.resolve()  # a link keeps pointing where it did
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+            return
+        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+        replace_file(target, data)
+        with suppress(PermissionError):  # some file systems know no modes
+            target.chmod(mode)
+    except FileNotFoundError:
+        raise Failure(f"cannot write {path}: make its folder first", code=USAGE) from None
+    except OSError as error:
+        raise Failure(
+            f"cannot write {path}: {error.strerror}; it is as it was", code=FAILED
+        ) from None
+
+
+def _umask() -> int:
+    """Return what new files of this process may not be; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_reports(
+    reports: Sequence[AssemblyReport], *, report: Path | None, html: Path | None
+) -> None:
+    """Write reports where the command line says: JSON (one a line if several), and a page.
+
+    Raises:
+        Failure: A page was asked for and there are several reports, or a file cannot be written.
+    """
+    from muntin.cli.pages import page_of
+
+    if html is not None and len(reports) != 1:
+        raise Failure(
+            f"--html shows one conversation and there are {len(reports)}: pick one with --record"
+        )
+    if report is not None:
+        indent = 2 if len(reports) == 1 else None
+        lines = [f"{one.to_json(indent=indent)}\n" for one in reports]
+        write_bytes(report, "".join(lines).encode())
+        note(f"report written to {report}")
+    if html is not None:
+        write_bytes(html, page_of(reports[0]).encode())
+        note(f"page written to {html}")

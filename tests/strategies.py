@@ -403,3 +403,24 @@ class _Writer:
             self.messages += [
                 {"type": "function_call_output", "call_id": i, "output": text} for i, text in pairs
             ]
+
+
+# --- digests -------------------------------------------------------------------------------------
+
+
+def _digest_entries() -> SearchStrategy[list[Any]]:
+    from muntin.digest import DigestEntry
+
+    entry = st.builds(
+        DigestEntry,
+        text=st.one_of(text, tool_outputs),
+        role=st.sampled_from(["user", "assistant", "tool", ""]),
+        tool=st.sampled_from(["", "look", "cancel"]),
+        arguments=st.one_of(st.just(""), json_values.map(json.dumps), nasty_text),
+        is_error=st.booleans(),
+    )
+    return st.lists(entry, max_size=8)
+
+
+digest_entries: SearchStrategy[list[Any]] = st.deferred(_digest_entries)
+"""Old messages, calls and results as plain values, well formed or not."""

@@ -46,6 +46,8 @@ _FAILED_LINE = re.compile(
     r"(?:error|traceback|exception|failed|failure|fatal)\b|[\w.]{0,80}(?:Error|Exception)\b",
     re.IGNORECASE,
 )
+_DECORATION = " \t<>*#!-"
+"""What stands before the first word of a line in logs and lists."""
 _FAILED_CODE = re.compile(r"\b(?:exit|return) ?(?:code|status)\W{1,3}[1-9]", re.IGNORECASE)
 
 
@@ -269,12 +271,15 @@ def _problem(entry: DigestEntry) -> str:
     text = entry.text.strip()
     if len(text) > 2 * _EDGE:
         text = f"{text[:_EDGE]}\n{text[-_EDGE:]}"
-    lines = [line.strip(" \t<>*#!-") for line in text.splitlines()]
-    found = [line for line in lines if _FAILED_LINE.match(line) or _FAILED_CODE.search(line)]
+    found = [line.strip() for line in text.splitlines() if _tells_failure(line)]
     if found:
         telling = [line for line in found if ":" in line and len(line) > 12]
         return (telling or found)[-1]
     return text.partition("\n")[0] or "failed" if entry.is_error else ""
+
+
+def _tells_failure(line: str) -> bool:
+    return bool(_FAILED_LINE.match(line.lstrip(_DECORATION)) or _FAILED_CODE.search(line))
 
 
 def _cut(text: str, length: int = _LONGEST_REMARK) -> str:

@@ -157,7 +157,7 @@ def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
             record, head = record + 1, ""
         label = ""
         pair = _PAIR.fullmatch(token)
-        if pair and not pair[2].isdigit():
+        if pair:
             label, token = pair[1], pair[2]
             kind = kind_of(token)
             if kind is None:
@@ -270,16 +270,16 @@ def _has_parts(node: object) -> bool:
 def _label(path: tuple[str, ...]) -> str:
     if not path:
         return ""
-    last = path[-1]
-    if last.lower() in _VAGUE and len(path) > 1:
-        return f"{path[-2]} {last}"
-    return last
+    named = path[-2:] if path[-1].lower() in _VAGUE else path[-1:]
+    return " ".join(" ".join(named).split())[:_LONGEST_LEAF]
 
 
 def values_in(text: str) -> Iterator[str]:
     """Read the values of a text as prose, without what names them: enough to know what is there."""
     for match in _TOKEN.finditer(text):
-        yield match[0].rstrip(_TRAILING)
+        value = match[0].rstrip(_TRAILING)
+        if value:
+            yield value
 
 
 _SETTLING = re.compile(

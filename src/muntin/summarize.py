@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from muntin.facts import is_settling
 from muntin.lexical import content_words
-from muntin.segmentation import grapheme_start, sentences
+from muntin.segmentation import clean_text, grapheme_start, sentences
 from muntin.tokens import TokenCounter, count_tokens
 from muntin.truncation import truncate_to_tokens
 
@@ -90,12 +90,12 @@ class ExtractiveSummarizer:
             counter: Counts the summary. None takes the instance's.
 
         Returns:
-            The text itself when it fits. Never empty for a text that is not blank, unless not even
-            one character of it fits.
+            The text itself when it fits, lone surrogates replaced as everywhere. Never empty for a
+            text that is not blank, unless not even one character of it fits.
         """
         count = counter or self.counter
         limit = self.max_tokens if max_tokens is None else max_tokens
-        stripped = text.strip()
+        stripped = clean_text(text).strip()
         if not stripped or limit <= 0:
             return ""
         whole = count(stripped)

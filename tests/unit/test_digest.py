@@ -1,0 +1,139 @@
+"""What old messages leave behind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from muntin.digest import DigestEntry, digest
+from muntin.tokens import count_tokens
+
+
+def order(number: int, status: str = "pending") -> DigestEntry:
+    record = {"order_id": f"#W{number}", "status": status, "price": 9.5, "zip": "77159"}
+    return DigestEntry(role="tool", tool="get_order", text=json.dumps(record))
+
+
+def call(tool: str, **arguments: object) -> DigestEntry:
+    return DigestEntry(role="assistant", tool=tool, arguments=json.dumps(arguments))
+
+
+def test_one_record_is_one_line_behind_its_id() -> None:
+    """A price without the order it belongs to misleads."""
+    assert digest([order(1001)], max_tokens=100) == (
+        "order_id: #W1001, status: pending, price: 9.5, zip: 77159"
+    )
+
+
+def test_a_record_met_again_replaces_what_it_said_before() -> None:
+    """The newest status is the one that holds; both would contradict each other."""
+    shown = digest([order(1001), order(1002), order(1001, "cancelled")], max_tokens=200)
+    assert shown.splitlines() == [
+        "order_id: #W1002, status: pending, price: 9.5",
+        "order_id: #W1001, status: cancelled, price: 9.5, zip: 77159",
+    ]
+
+
+def test_the_newest_fact_stands_last() -> None:
+    """Models read the end of a note as the present."""
+    entries = [DigestEntry(role="user", text=f"ticket T-{n}00 please") for n in range(1, 5)]
+    shown = digest(entries, max_tokens=100)
+    assert [line[-5:] for line in shown.splitlines()] == ["T-100", "T-200", "T-300", "T-400"]
+
+
+def test_what_is_used_again_stays_before_what_was_only_shown() -> None:
+    """Of a hundred ids in a listing the next call needs the one that was talked about."""
+    listing = json.dumps([{"item_id": f"item-{n}7"} for n in range(200)])
+    entries = [
+        DigestEntry(role="tool", tool="list_items", text=listing),
+        DigestEntry(role="user", text="The one I mean is item-37, as I said."),
+        call("look", item_id="item-37"),
+        *[order(n) for n in range(2000, 2030)],
+    ]
+    assert "item-37" in digest(entries, max_tokens=20)
+
+
+def test_numbers_and_words_do_not_stand_without_the_id_of_their_record() -> None:
+    """When room is short, `zip: 77159` alone only takes the place of an id."""
+    entries = [order(n) for n in range(2000, 2040)]
+    for line in digest(entries, max_tokens=60).splitlines():
+        assert line.startswith("order_id: ")
+
+
+def test_a_failed_call_is_told_with_its_values() -> None:
+    """An agent that forgets what failed does it again."""
+    entries = [
+        call("cancel", order_id="#W1", reason="late"),
+        DigestEntry(role="tool", tool="cancel", text="Error: already delivered"),
+        call("find", name="x"),
+        DigestEntry(role="tool", text="fine", is_error=False),
+    ]
+    assert "failed: cancel #W1, late: Error: already delivered" in digest(entries, max_tokens=99)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Traceback (most recent call last):\n  x\nKeyError: 'size'", "KeyError: 'size'"),
+        ("<returncode>1</returncode>", "<returncode>1</returncode>"),
+        ("<returncode>0</returncode>", None),
+        ("exit code: 2\nnothing to do", "exit code: 2"),
+        ("ok\n" * 500 + "fatal: not a git repository", "fatal: not a git repository"),
+        ("no error was found", None),
+    ],
+)
+def test_failures_are_known_by_their_first_words_or_their_code(
+    text: str, reason: str | None
+) -> None:
+    """Tools seldom say that they failed in any other way than in words."""
+    shown = digest([call("run"), DigestEntry(role="tool", tool="run", text=text)], max_tokens=99)
+    assert (f"failed: run: {reason}" in shown) if reason else ("failed" not in shown)
+
+
+def test_a_result_marked_as_failed_is_told_whatever_it_says() -> None:
+    """Anthropic's `is_error` is the only word some tools leave."""
+    entries = [DigestEntry(role="tool", tool="run", text="nope", is_error=True)]
+    assert digest(entries, max_tokens=99) == "failed: run: nope"
+    entries = [DigestEntry(role="tool", tool="run", text="", is_error=True)]
+    assert digest(entries, max_tokens=99) == "failed: run: failed"
+
+
+def test_what_was_settled_is_quoted() -> None:
+    """Decisions and rules hold ids seldom and matter long."""
+    entries = [
+        DigestEntry(role="user", text="Hello. Please never ship to the old address. Thanks."),
+        DigestEntry(role="assistant", text="We agreed on air freight. The sun shines."),
+    ]
+    assert digest(entries, max_tokens=99).splitlines() == [
+        "said: Please never ship to the old address.",
+        "noted: We agreed on air freight.",
+    ]
+
+
+def test_what_stays_in_the_context_is_not_said_twice() -> None:
+    """A digest that repeats the kept tail takes the room of what is gone."""
+    entries = [order(1001), order(1002)]
+    shown = digest(entries, max_tokens=99, known="we look at #W1002 now")
+    assert "#W1001" in shown
+    assert "#W1002" not in shown
+
+
+def test_nothing_to_say_is_nothing_said() -> None:
+    """A heading with nothing below it helps nobody."""
+    assert digest([], max_tokens=50) == ""
+    assert digest([DigestEntry(role="user", text="hi there")], max_tokens=50) == ""
+    assert digest([order(1)], max_tokens=0) == ""
+
+
+@pytest.mark.parametrize("max_tokens", [1, 7, 20, 63, 200, 5000])
+def test_the_cap_holds_on_the_whole_text(max_tokens: int) -> None:
+    """The note shares the window with everything else."""
+    entries = [order(n) for n in range(3000, 3200)]
+    assert count_tokens(digest(entries, max_tokens=max_tokens)) <= max_tokens
+
+
+def test_a_larger_budget_uses_it() -> None:
+    """Idle room in a note is lost facts."""
+    entries = [order(n) for n in range(3000, 3400)]
+    assert count_tokens(digest(entries, max_tokens=1000)) > 950

@@ -317,10 +317,15 @@ def _started(work: Callable[[], Answer]) -> Any:
     context = contextvars.copy_context()
 
     def run() -> None:
+        # Once it says that it runs, whoever gives up waiting no longer turns the answer away.
+        if not future.set_running_or_notify_cancel():
+            return
         try:
-            future.set_result(context.run(work))
+            answer = context.run(work)
         except BaseException as error:  # noqa: BLE001 - handed to whoever waits
             future.set_exception(error)
+        else:
+            future.set_result(answer)
 
     Thread(target=run, name="muntin-source", daemon=True).start()
     return future

@@ -1,0 +1,59 @@
+"""Sources are asked at once, and none of them can hurt the caller or each other."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from muntin import CallableSource, Candidate, SourceError
+from muntin.sources import agather, gather
+
+_FOUND = [Candidate("Meals are capped at 80.", 0.9)]
+
+
+def _slow(answered: threading.Event, release: threading.Event) -> CallableSource:
+    def fetch(query: str) -> list[Candidate]:
+        release.wait(10)
+        answered.set()
+        return _FOUND
+
+    return CallableSource("slow", fetch)
+
+
+def test_nobody_minds_an_answer_that_comes_after_the_caller_gave_up() -> None:
+    """A request that is cancelled must not leave a traceback from a thread behind."""
+    answered, release = threading.Event(), threading.Event()
+
+    async def give_up() -> None:
+        asking = asyncio.create_task(agather([_slow(answered, release)], "meals?"))
+        while not any(thread.name == "muntin-source" for thread in threading.enumerate()):
+            await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        release.set()
+
+    asyncio.run(give_up())
+    assert answered.wait(10)
+    for thread in threading.enumerate():
+        if thread.name == "muntin-source":
+            thread.join(10)  # what it raises, pytest turns into a failure of this test
+
+
+def test_a_failing_source_is_named_through_both_doors() -> None:
+    """Of four sources it matters which one is down."""
+
+    def broken(query: str) -> list[Candidate]:
+        raise ConnectionError("no route")
+
+    sources = [CallableSource("rag", lambda query: _FOUND), CallableSource("memory", broken)]
+
+    with pytest.raises(SourceError, match="'memory'") as plain:
+        gather(sources, "meals?")
+    with pytest.raises(SourceError, match="'memory'") as awaited:
+        asyncio.run(agather(sources, "meals?"))
+
+    assert str(plain.value) == str(awaited.value)
+    assert isinstance(plain.value.__cause__, ConnectionError)

@@ -2,9 +2,9 @@
 
 Text is counted as `encode_ordinary` encodes it, so text that spells a special token is plain text.
 Long texts are counted in windows that end where every tiktoken pattern ends a piece anyway (before
-a space, or where an ASCII letter or digit is followed by other ASCII), so the count stays exact
-while memory stays constant. Only an unbroken run longer than a window is cut inside: that bounds
-the time such runs cost tiktoken, and the count is then off by about a token per window.
+a space, or where a sign follows a letter or digit), so the count stays exact while memory stays
+constant. Only an unbroken run longer than a window is cut inside: that bounds the time such runs
+cost tiktoken, and the count is then off by about a token per window.
 It does not know models: `counter_for` does.
 """
 
@@ -35,8 +35,11 @@ WINDOW: Final = 16_384
 _LAST_BORDERS = 512
 """Characters at the end of a window searched for a border before the whole window is."""
 
-_BORDER = re.compile(r"(?<=[0-9A-Za-z])(?=[\x00-&(-/:-@\[-`{-\x7f])|(?<=\S)(?= )")
-"""Before a space; and between an ASCII letter or digit and other ASCII but the apostrophe."""
+_BORDER = re.compile(
+    r"(?<=[^\W_])(?=[\s\x00-&(-/:-@\[-`{-\xa9\xab-\xb1\xbb\xbf\u2010-\u206f\u2190-\u245f"
+    r"\u2500-\u2775\u2794-\u2bff\u3001-\u3003\u3008-\u3020\uff01-\uff0f\uff1a-\uff20])|(?<=\S)(?= )"
+)
+"""Before a space; and between a letter or digit and a sign but the apostrophe, as in "it's"."""
 
 _LOAD_SECONDS = 20.0
 """How long a download may take before the vocabulary counts as unavailable."""

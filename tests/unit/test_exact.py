@@ -50,6 +50,8 @@ def test_counts_are_not_additive() -> None:
         "中文，混合 text。",
         "\x1f end",
         "\x80 \u0301 —",
+        "\x85 end",
+        "人人生而自由。在尊嚴上→平等！",
         "x'll y's 'quoted' don't",
         "👩‍👩‍👧 ok\t\t\tgo",
     ],

@@ -55,7 +55,13 @@ def assemble(
         CallableSource("memory", _ranked(_shipped("memory.md").splitlines())),
         CallableSource("tool", _ranked([_shipped("tool_result.txt").rstrip()])),
     ]
-    config = ContextConfig.for_window(window, use_ratio=1.0, min_chunk_tokens=16, shorten=True)
+    config = ContextConfig.for_window(
+        window,
+        use_ratio=1.0,
+        source_ratios={"rag": 0.6, "memory": 0.2, "tool": 0.2},
+        min_chunk_tokens=0,
+        shorten=True,
+    )
     builder = ContextBuilder(config, token_counter=counter)
     return builder.assemble(question, sources=sources, system_prompt=_SYSTEM)
 

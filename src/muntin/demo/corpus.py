@@ -25,7 +25,7 @@ __all__ = ("Passages",)
 _LEAST, _MOST = 120, 900
 """Characters of a passage worth having, and of one that is cut."""
 
-_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_Defined = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Passages:
@@ -71,13 +71,14 @@ def _collected(progress: Callable[[float], None]) -> Iterator[tuple[str, str]]:
 
 
 def _docstrings(path: Path) -> Iterator[tuple[str, str]]:
-    tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        if not isinstance(node, _Documented):
-            continue
-        name = path.stem if isinstance(node, ast.Module) else f"{path.stem}.{node.name}"
+    module = ast.parse(path.read_bytes())
+    nodes: list[tuple[str, ast.Module | _Defined]] = [(path.stem, module)]
+    for name, node in nodes:  # grows by what is defined in a module or class, not in functions
         for number, passage in enumerate(_passages(ast.get_docstring(node) or "")):
             yield f"{name}{f', part {number + 1}' if number else ''}", f"{name}: {passage}"
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = (part for part in node.body if isinstance(part, _Defined))
+            nodes += [(f"{name}.{part.name}", part) for part in inside]
 
 
 def _passages(text: str) -> Iterator[str]:

@@ -1,0 +1,140 @@
+# %% [markdown]
+# # Reading a report
+#
+# "Why did it not know that?" has three answers: it was not found, it was dropped,
+# or it was there and not used.
+# A report tells the first two apart, for every passage, with the reason.
+# First the budget: how much window do the passages that hold the answer need?
+
+# %%
+import csv
+import inspect
+import json
+import logging
+import pathlib
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import textwrap
+
+from _style import AMBER, BLUE, canvas, ending, headline, windows
+
+from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
+from muntin.lexical import bm25_scores
+
+MODULES = (csv, inspect, json, logging, pathlib, shutil, sqlite3, statistics, subprocess, textwrap)
+ASKED = {
+    "recursively copy an entire directory tree": "shutil.copytree",
+    "free disk space usage of a path": "shutil.disk_usage",
+    "parse a JSON document from a string": "json.loads",
+    "serialize an object to a JSON formatted stream": "json.dump",
+    "median of data when it is grouped into continuous intervals": "statistics.median_grouped",
+    "remove common leading whitespace from every line": "textwrap.dedent",
+    "wrap a paragraph so that every line is at most width characters": "textwrap.wrap",
+    "run a command and return its output": "subprocess.check_output",
+    "get the source file in which an object was defined": "inspect.getsourcefile",
+    "basic configuration for the logging system": "logging.basicConfig",
+    "find which executable would be run for a command": "shutil.which",
+    "fit a straight line by least squares regression": "statistics.linear_regression",
+}
+DOCS = {
+    f"{module.__name__}.{name}": inspect.getdoc(value) or ""
+    for module in MODULES
+    for name, value in inspect.getmembers(module, inspect.isroutine)
+    if not name.startswith("_") and len(inspect.getdoc(value) or "") > 60
+}
+
+
+def search(question):
+    """Return the 40 best docstrings of your Python by BM25."""
+    scores = bm25_scores(question, list(DOCS.values()))
+    ranked = sorted(zip(DOCS, scores, strict=True), key=lambda pair: -pair[1])
+    return [Candidate(DOCS[name], float(score), id=name) for name, score in ranked[:40]]
+
+
+def build(question, max_tokens, **knobs):
+    config = ContextConfig(max_tokens=max_tokens, source_ratios={"rag": 1}, **knobs)
+    sources = [CallableSource("rag", search)]
+    return ContextBuilder(config, min_chunk_tokens=8).assemble(question, sources=sources).report
+
+
+def placed(report, name):
+    return any(one.id == name and one.kind != "dropped" for one in report.decisions)
+
+
+budgets = [100, 200, 300, 500, 800, 1200, 2000, 3000]
+(axes,) = canvas()
+for label, knobs, color in (
+    ("passes over what does not fit", {}, BLUE),
+    ("stops at what does not fit", {"fill": False}, AMBER),
+):
+    wide = {question: build(question, budgets[-1], **knobs) for question in ASKED}
+    shares = [
+        100 * statistics.mean(placed(wide[q].what_if(max_tokens=b), ASKED[q]) for q in ASKED)
+        for b in budgets
+    ]
+    ending(axes, (budgets, shares), label, color)
+axes.set_ylim(0, 105)
+headline(axes, "Answers that are in the prompt", x="budget, tokens", y="% of the questions")
+
+# %% [markdown]
+# Twelve questions about the docstrings of your own Python; nothing to download.
+# Each budget is a `what_if` of the same report, so the search ran once a question.
+#
+# ## Why is it not there?
+
+# %%
+NOTES = [
+    Candidate("Refunds take five working days.", 0.9, id="faq-1"),
+    Candidate("Refunds take five working days!", 0.8, id="faq-1-copy"),
+    Candidate("A refund needs the number of the order and of the invoice.", 0.7, id="faq-2"),
+    Candidate("Terms. " + "The parties agree that the following shall apply. " * 12, 0.6, id="law"),
+    Candidate("Vouchers are not refunded.", 0.5, id="faq-3"),
+]
+
+
+def answer(question, budget=72):
+    config = ContextConfig(max_tokens=budget, source_ratios={"rag": 1})
+    sources = [CallableSource("rag", lambda query: NOTES)]
+    return ContextBuilder(config, min_chunk_tokens=8).assemble(
+        question, sources=sources, system_prompt="You answer customers."
+    )
+
+
+first = answer("How long does a refund take?").report
+for one in first.decisions:
+    print(f"{one.id:12}{one.kind:9}{one.reason:16}{one.tokens:4} tokens")
+
+# %%
+windows({f"{size}": first.what_if(max_tokens=size) for size in (72, 144, 288)}, "Three budgets")
+
+# %% [markdown]
+# ## What changed since the last request?
+#
+# A prompt cache reuses a prompt up to its first changed token.
+
+# %%
+second = answer("And what about a voucher?").report
+print(second.diff(first))
+
+# %% [markdown]
+# ## Keep it
+#
+# A report shows itself in a notebook, writes one page without any network,
+# and has a documented JSON form.
+
+# %%
+page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+first.to_html(page)
+print(page.name, "refers to the web:", "https://" in page.read_text(encoding="utf-8"))
+print(sorted(json.loads(first.to_json()))[:6])
+
+# %% [markdown]
+# ## Try this on yours
+#
+# Write down ten questions and the id of the passage that answers each,
+# and draw the first picture with your retriever in place of `search`.
+# Where the line becomes flat, more window buys nothing;
+# what is still missing there was never found.

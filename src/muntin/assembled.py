@@ -27,7 +27,7 @@ class AssembledContext:
     context = builder.assemble("how much for meals?", sources=[rules])
     at = context.text.index("80")
     print(context.candidate_at(at).content, "|", context.report.used, "tokens")
-    #> Meals are capped at 80. | 21 tokens
+    #> Meals are capped at 80. | 20 tokens
     ```
     """
 

@@ -144,8 +144,8 @@ def fit_messages(
     history.append({"role": "user", "content": "And the first one?"})
     fitted = fit_messages(history, budget=300)
     print(fitted.changed, fitted.report.used <= 300)
-    print(fitted.messages[0]["content"], fitted.messages[-1]["content"])
     #> True True
+    print(fitted.messages[0]["content"], fitted.messages[-1]["content"])
     #> Be brief. And the first one?
     ```
     """

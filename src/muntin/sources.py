@@ -75,7 +75,7 @@ class CallableSource(ContextSource):
 
     rules = CallableSource("rag", lambda query: [Candidate("Meals are capped at 80.", 0.9)])
     print(rules.fetch("meals?"))
-    #> [Candidate(content='Meals are capped at 80.', score=0.9, source='', id='', pinned=False)]
+    #> [Candidate(content='Meals are capped at 80.', score=0.9, source='rag', id='', pinned=False)]
     ```
     """
 

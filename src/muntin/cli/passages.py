@@ -100,7 +100,7 @@ def cut(text: str) -> Iterator[tuple[int, int]]:
 
     text = "# One\n\nFirst.\n\n" + "word " * 400
     print([len(text[start:end]) for start, end in cut(text)])
-    #> [14, 1199, 799]
+    #> [13, 1199, 799]
     ```
     """
     held = 0, 0

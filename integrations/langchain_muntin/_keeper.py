@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_muntin._steps import Policy
-    from muntin.counters import NamedCounter
     from muntin.fit import FittedMessages
     from muntin.message_tokens import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore
+    from muntin.state import AgentState
+    from muntin.tokens import TokenCounter
 
 __all__ = ("Desk", "Keeper", "Outgoing")
 
@@ -117,7 +118,7 @@ class Keeper:
         if self._model is not None and max_tokens is None and self._model.window(window) is None:
             raise _unknown(self._model)
         self._counter = None if counter is None else ModelFacts.of(counter).counter()
-        self._counters: dict[str, NamedCounter] = {}
+        self._counters: dict[str, TokenCounter] = {}
         self._anchors: dict[str, AnchoredCounter] = {}
 
     # --- what is known of a request --------------------------------------------------------------
@@ -160,7 +161,7 @@ class Keeper:
         room = window.tokens - facts.reserve(window, self.division, settings)
         return (room if self.max_tokens is None else min(room, self.max_tokens)), window.tokens
 
-    def _counter_for(self, facts: ModelFacts) -> NamedCounter:
+    def _counter_for(self, facts: ModelFacts) -> TokenCounter:
         if self._counter is not None:
             return self._counter
         if facts.name not in self._counters:
@@ -175,7 +176,7 @@ class Keeper:
         messages: Sequence[BaseMessage],
         saved: Mapping[str, Any] | None,
         *,
-        state: Any = None,
+        state: AgentState | None = None,
     ) -> Policy[Outgoing]:
         """Decide what is sent of a conversation.
 
@@ -183,7 +184,7 @@ class Keeper:
             desk: What is known of the request.
             messages: The conversation, system message included. Not changed.
             saved: The decision of an earlier request; `None` where there is none.
-            state: Put back when messages are left out: something with `to_context(max_tokens=)`.
+            state: Put back when messages are left out; `None` puts nothing back.
 
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
@@ -197,7 +198,12 @@ class Keeper:
         return (yield from self.smaller(desk, messages, desk.budget, state=state))
 
     def smaller(
-        self, desk: Desk, messages: Sequence[BaseMessage], budget: int, *, state: Any = None
+        self,
+        desk: Desk,
+        messages: Sequence[BaseMessage],
+        budget: int,
+        *,
+        state: AgentState | None = None,
     ) -> Policy[Outgoing]:
         """Make a new decision, out of the conversation as it really was.
 
@@ -217,7 +223,9 @@ class Keeper:
             fitted=fitted,
         )
 
-    def _fit(self, desk: Desk, talk: Sequence[BaseMessage], budget: int, state: Any) -> Fit:
+    def _fit(
+        self, desk: Desk, talk: Sequence[BaseMessage], budget: int, state: AgentState | None
+    ) -> Fit:
         return Fit(
             messages=talk,
             arguments={

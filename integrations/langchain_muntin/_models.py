@@ -10,17 +10,19 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from muntin.counters import EstimateCounter, NamedCounter, counter_for
+from muntin.counters import EstimateCounter, counter_for
 from muntin.errors import ConfigurationError
 from muntin.window import Window, resolve_window
 
 if TYPE_CHECKING:
     from muntin.config import WindowBudgetConfig
+    from muntin.tokens import TokenCounter
 
 __all__ = ("ModelFacts", "schema_of", "schemas_of")
 
@@ -98,9 +100,26 @@ class ModelFacts:
             return asked
         return config.output_reserve(window=window.tokens, model_max_output=window.max_output)
 
-    def counter(self) -> NamedCounter:
-        """Find the counter for the model; without one, the calibrated estimate."""
-        return EstimateCounter() if self.model is None else counter_for(self.model)
+    def counter(self) -> TokenCounter:
+        """Find the counter for the model; without one, the calibrated estimate.
+
+        The same model gets the same counter, so that what messages cost is remembered for it.
+        """
+        if self.model is None:
+            return _ESTIMATE
+        if isinstance(self.model, str):
+            return _counter_of(self.model)
+        if callable(self.model) and not hasattr(self.model, "invoke"):
+            return cast("TokenCounter", self.model)
+        return _counter_of(self.name)
+
+
+_ESTIMATE = EstimateCounter()
+
+
+@lru_cache(maxsize=64)
+def _counter_of(name: str) -> TokenCounter:
+    return counter_for(name)
 
 
 _OUTPUT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")

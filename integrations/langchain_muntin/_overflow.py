@@ -37,8 +37,8 @@ def overflow_of(error: BaseException) -> Overflow | None:
     named = _OVERFLOW is not None and isinstance(error, _OVERFLOW)
     if not named and (_NOT_THAT.search(text) or not _SAYS_SO.search(text)):
         return None
-    found = sorted({int(re.sub(r"[,_]", "", number)) for number in _NUMBER.findall(text)})
-    if len(found) < 2:
+    found = [int(re.sub(r"[,_]", "", number)) for number in _NUMBER.findall(text)]
+    if len(found) < 2 or found[0] == found[1]:
         return Overflow()
-    # Every wording names the limit and what was asked for; of further numbers both are the largest.
-    return Overflow(limit=found[-2], requested=found[-1])
+    # Every wording names the limit and what was asked for first, in either order.
+    return Overflow(limit=min(found[:2]), requested=max(found[:2]))

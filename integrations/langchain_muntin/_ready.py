@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from langchain_muntin.assembler import ContextAssembler
     from muntin.candidates import Embedding
-    from muntin.counters import NamedCounter
     from muntin.message_tokens import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
     from muntin.sources import ContextSource, Gathered
+    from muntin.tokens import TokenCounter
 
 __all__ = ("Ready",)
 
@@ -60,7 +60,7 @@ class Ready:
     place: Place
     recall: bool
     config: ContextConfig | None
-    counter: NamedCounter
+    counter: TokenCounter
     counts: MessageCounts
     layout: Any
     prompts: PromptRegistry | None

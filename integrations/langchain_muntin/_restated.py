@@ -1,36 +1,22 @@
-"""What of an agent's state is put back when messages are left out: its todo list by default."""
+"""What of a graph's state is put back when messages are left out: its todo list by default."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from muntin.tokens import count_tokens
-from muntin.truncation import truncate_to_tokens
+from muntin.state import AgentState
 
-__all__ = ("Restated", "restated", "value_of")
+__all__ = ("Restate", "restated", "value_of")
 
-
-@dataclass(frozen=True, slots=True)
-class Restated:
-    """A text that stands for a state."""
-
-    text: str
-
-    def to_context(self, max_tokens: int | None = None, **_: Any) -> str:
-        """Return the text, cut to a number of tokens."""
-        if max_tokens is None:
-            return self.text
-        return truncate_to_tokens(self.text, max_tokens, count_tokens)
+Restate: TypeAlias = Callable[[Any], AgentState | None]
+"""Writes what must not be forgotten out of a graph's state; `None` when there is nothing."""
 
 
-def restated(
-    state: Any, restate: Callable[[Mapping[str, Any]], str | None] | None
-) -> Restated | None:
+def restated(state: Any, restate: Restate | None) -> AgentState | None:
     """Write down what of a state has to be put back; `None` when there is nothing."""
-    text = (restate or _todos)(state)
-    return Restated(text) if text else None
+    found = (restate or _todos)(state)
+    return None if found is None or found.is_empty() else found
 
 
 def value_of(state: Any, key: str) -> Any:
@@ -40,17 +26,23 @@ def value_of(state: Any, key: str) -> Any:
     return getattr(state, key, None)
 
 
-def _todos(state: Any) -> str | None:
-    """Write the todo list as LangChain's middleware keeps it."""
-    todos: object = value_of(state, "todos")
+def _todos(state: Any) -> AgentState | None:
+    """Read the todo list as LangChain's middleware keeps it: contents with a status each."""
+    todos: Any = value_of(state, "todos")
     if not isinstance(todos, Sequence) or isinstance(todos, str) or not todos:
         return None
-    lines = [_line(todo) for todo in cast("Sequence[Any]", todos)]
-    return "Todo list:\n" + "\n".join(lines)
+    steps = [_step(todo) for todo in cast("Sequence[Any]", todos)]
+    names = list(dict.fromkeys(name for name, _ in steps))
+    current = [name for name, status in steps if status == "in_progress"]
+    return AgentState(
+        plan=[*names],
+        completed_steps=[name for name, status in steps if status == "completed"],
+        current_step=current[0] if current else None,
+    )
 
 
-def _line(todo: Any) -> str:
+def _step(todo: Any) -> tuple[str, str]:
     if not isinstance(todo, Mapping):
-        return f"- {todo}"
+        return str(todo), "pending"
     given = cast("Mapping[str, Any]", todo)
-    return f"- [{given.get('status', 'pending')}] {given.get('content', '')}"
+    return str(given.get("content", "")), str(given.get("status", "pending"))

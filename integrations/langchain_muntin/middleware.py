@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from langgraph.prebuilt.tool_node import ToolCallRequest
 
     from langchain_muntin._keeper import Desk, Outgoing
+    from langchain_muntin._restated import Restate
     from langchain_muntin._steps import Policy
     from muntin.config import WindowBudgetConfig
     from muntin.prompts import PromptRegistry
@@ -95,8 +96,9 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         read_back: Whether the agent is given a tool that reads the originals.
         counter: Counts tokens: a function of a text, or a model's name; `None` takes the model's.
         prompts: Texts of notes and marks; `None` takes the built-in ones.
-        restate: What of the agent's state is put back when messages are left out, as a function of
-            the state to a text. `None` takes the todo list, where there is one.
+        restate: What of the agent's state is put back when messages are left out: a function of
+            the state to an `AgentState`, or to `None` for nothing. `None` takes the todo list,
+            where there is one.
         name: Name of this middleware, which must be its own among those of one agent.
 
     Raises:
@@ -136,7 +138,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         read_back: bool = True,
         counter: Any = None,
         prompts: PromptRegistry | None = None,
-        restate: Callable[[Mapping[str, Any]], str | None] | None = None,
+        restate: Restate | None = None,
         name: str = "ContextWindowMiddleware",
     ) -> None:
         super().__init__()

@@ -21,11 +21,12 @@ from langchain_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from langchain_core.messages import BaseMessage
     from langchain_core.prompt_values import PromptValue
 
+    from langchain_muntin._restated import Restate
     from langchain_muntin._steps import Policy
     from muntin.config import WindowBudgetConfig
     from muntin.prompts import PromptRegistry
@@ -152,7 +153,7 @@ def context_window_node(
     summarizer: Any = None,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
-    restate: Callable[[Mapping[str, Any]], str | None] | None = None,
+    restate: Restate | None = None,
     messages_key: str = "messages",
     output_key: str = "llm_input_messages",
 ) -> Runnable[Any, dict[str, Any]]:
@@ -173,8 +174,9 @@ def context_window_node(
         summarizer: As in `compact_messages`.
         store: As in `compact_messages`.
         prompts: As in `compact_messages`.
-        restate: What of the state is put back when messages are left out; `None` takes the todo
-            list, where there is one.
+        restate: What of the state is put back when messages are left out: a function of the state
+            to an `AgentState`, or to `None` for nothing. `None` takes the todo list, where there
+            is one.
         messages_key: Key of the conversation in the state.
         output_key: Key under which to write what to send; an agent's `pre_model_hook` wants
             `llm_input_messages`.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables.config import set_config_context
 from pydantic import ConfigDict, Field
 
 from langchain_muntin._conversion import document_of
@@ -76,11 +78,13 @@ class AssembledRetriever(BaseRetriever):
         self,
         query: str,
         *,
-        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - sources find it themselves
+        run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        gathered = gather(standing_sources(self.sources), query, scope or self.scope)
+        sources, whose = standing_sources(self.sources), scope or self.scope
+        with set_config_context({"callbacks": run_manager.get_child()}) as context:
+            gathered = context.run(gather, sources, query, whose)
         vector = None
         if self.embeddings is not None:
             gathered, vector = embedded(gathered, query, self.embeddings)
@@ -90,11 +94,14 @@ class AssembledRetriever(BaseRetriever):
         self,
         query: str,
         *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002 - sources find it themselves
+        run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        gathered = await agather(standing_sources(self.sources), query, scope or self.scope)
+        sources, whose = standing_sources(self.sources), scope or self.scope
+        with set_config_context({"callbacks": run_manager.get_child()}) as context:
+            asking = agather(sources, query, whose)
+            gathered = await asyncio.create_task(asking, context=context)
         vector = None
         if self.embeddings is not None:
             gathered, vector = await aembedded(gathered, query, self.embeddings)

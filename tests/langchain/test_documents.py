@@ -1,0 +1,263 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# Functions given to LangChain's runnables have parameters that only the chain knows.
+"""Documents in, documents out: the retriever over several sources, and the compressor."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("langchain_core")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from langchain_agents import prose
+from langchain_muntin import AssembledRetriever, BudgetCompressor
+from langchain_muntin._documents import within
+from langchain_worlds import LIBRARY, BM25Retriever, WordEmbeddings, library_store
+from muntin import CallableSource, Scope, SourceError, count_tokens, counter_for
+from muntin.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from conftest import Door
+
+COUNT = counter_for(None)
+
+
+def found(door: Door, retriever: AssembledRetriever, query: str, **more: Any) -> list[Document]:
+    return door(retriever.invoke, retriever.ainvoke, query, **more)
+
+
+def both() -> dict[str, Any]:
+    return {
+        "rag": library_store().as_retriever(search_kwargs={"k": 5}),
+        "words": BM25Retriever(documents=LIBRARY, k=5),
+    }
+
+
+# --- the retriever -------------------------------------------------------------------------------
+
+
+def test_what_two_sources_find_is_returned_once(door: Door) -> None:
+    """A document that two retrievers find is one document, in its better-ranked copy."""
+    documents = found(door, AssembledRetriever(sources=both()), "meals per day")
+    ids = [document.id for document in documents]
+
+    assert len(ids) == len(set(ids))
+    assert ids[0] in ("d0", "d5")
+
+
+def test_documents_fit_the_budget_joined(door: Door) -> None:
+    """Three documents of a hundred thousand characters are what nobody limits."""
+    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, max_tokens=60)
+    documents = found(door, retriever, "meals")
+
+    assert documents
+    assert COUNT("\n\n".join(document.page_content for document in documents)) <= 60
+
+
+def test_k_and_scope_can_be_given_per_call(door: Door) -> None:
+    """A search box decides how many; a request decides for whom."""
+
+    def remember(query: str, scope: Scope) -> list[str]:
+        return [f"{scope.user} {n}: {prose(20, n)}" for n in range(5)]
+
+    retriever = AssembledRetriever(sources={"memory": remember}, scope=Scope(user="bob"), k=3)
+
+    assert len(found(door, retriever, "q")) == 3
+    documents = found(door, retriever, "q", k=2, scope=Scope(user="ada"))
+    assert [document.page_content[:3] for document in documents] == ["ada", "ada"]
+
+
+def test_embeddings_and_orderings(door: Door) -> None:
+    """The strongest at both ends, or as the sources had them."""
+    sources = {"rag": lambda q: LIBRARY}
+    plain = AssembledRetriever(sources=sources, embeddings=WordEmbeddings(), k=5)
+    ends = AssembledRetriever(
+        sources=sources, embeddings=WordEmbeddings(), k=5, ordering="lost-in-the-middle"
+    )
+    as_found = AssembledRetriever(
+        sources=sources, embeddings=WordEmbeddings(), k=5, ordering="document"
+    )
+    best = [document.id for document in found(door, plain, "meals per day")]
+
+    assert [d.id for d in found(door, ends, "meals per day")] == [
+        best[0], best[2], best[4], best[3], best[1],
+    ]  # fmt: skip
+    assert [d.id for d in found(door, as_found, "meals per day")] == sorted(best, key=str)
+
+
+def test_a_failing_source_is_named(door: Door) -> None:
+    """A retriever that silently returns less is one nobody can trust."""
+
+    def broken(query: str) -> list[str]:
+        raise RuntimeError("no index")
+
+    with pytest.raises(SourceError, match="source 'rag'"):
+        found(door, AssembledRetriever(sources={"rag": broken}), "q")
+    lenient = AssembledRetriever(
+        sources=[
+            CallableSource("rag", broken, on_error="skip"),
+            CallableSource("memory", lambda q: ["x"]),
+        ]
+    )
+    assert [document.page_content for document in found(door, lenient, "q")] == ["x"]
+
+
+def test_the_retrievers_below_are_children_in_the_trace(door: Door) -> None:
+    """The run of the whole shows the runs of its parts."""
+    parents: dict[str, Any] = {}
+
+    class Listener(BaseCallbackHandler):
+        def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
+            parents[kwargs["name"]] = (kwargs["run_id"], kwargs["parent_run_id"])
+
+    found(door, AssembledRetriever(sources=both()), "q", config={"callbacks": [Listener()]})
+    own, above = parents.pop("AssembledRetriever")
+
+    assert above is None
+    assert {parent for _, parent in parents.values()} == {own}
+    assert len(parents) == 2
+
+
+# --- the compressor ------------------------------------------------------------------------------
+
+
+def compressed(
+    door: Door, compressor: BudgetCompressor, documents: list[Document], query: str = "meals"
+) -> list[Document]:
+    kept = door(compressor.compress_documents, compressor.acompress_documents, documents, query)
+    return list(kept)
+
+
+@pytest.mark.parametrize("embeddings", [None, WordEmbeddings()])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_better_copy_of_two_stays(
+    door: Door,
+    embeddings: Embeddings | None,
+    swapped: bool,  # noqa: FBT001 - both orders
+) -> None:
+    """The filter of the community package drops whichever came first: often the better one."""
+    low = Document("Meals are capped at 80 per day!", metadata={"relevance_score": 0.2}, id="low")
+    high = Document("Meals are capped at 80 per day.", metadata={"relevance_score": 0.9}, id="high")
+    given = [high, low] if swapped else [low, high]
+    (kept,) = compressed(door, BudgetCompressor(embeddings=embeddings), given)
+
+    assert kept is high
+
+
+def test_a_chain_of_likenesses_keeps_its_ends(door: Door) -> None:
+    """A is like b, b is like c, but a is not like c: c must stay."""
+    vectors = {"a": [1.0, 0.0], "b": [0.96, 0.28], "c": [0.8432, 0.5376]}
+
+    class Three(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [vectors[text] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return [1.0, 0.0]
+
+    documents = [
+        Document(name, metadata={"relevance_score": 1 - at / 10}) for at, name in enumerate("abc")
+    ]
+    kept = compressed(door, BudgetCompressor(embeddings=Three()), documents)
+
+    assert [document.page_content for document in kept] == ["a", "c"]
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.0], [float("nan"), 1.0]])
+def test_a_vector_that_says_nothing_is_no_vector(door: Door, bad: list[float]) -> None:
+    """One document that could not be embedded must not undo the ranking of the others."""
+
+    class Broken(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [bad if "taxi" in text.lower() else [1.0, 0.1 * len(text)] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return bad
+
+    kept = compressed(door, BudgetCompressor(embeddings=Broken(), dedup_threshold=2), LIBRARY)
+
+    assert {document.id for document in kept} == {document.id for document in LIBRARY}
+
+
+def test_orderings_of_the_compressor(door: Door) -> None:
+    """What the reorder transformer of the community package is used for."""
+    documents = [
+        Document(prose(9, at), metadata={"relevance_score": 1 - at / 10}, id=str(at))
+        for at in range(7)
+    ]
+    compressor = BudgetCompressor(mmr_lambda=1.0, ordering="lost-in-the-middle")
+
+    assert [d.id for d in compressed(door, compressor, documents)] == list("0246531")
+    last = BudgetCompressor(mmr_lambda=1.0, ordering="document", top_k=3)
+    assert [d.id for d in compressed(door, last, documents[::-1])] == list("210")
+
+
+def test_a_giant_is_passed_over_for_what_fits(door: Door) -> None:
+    """One document larger than the budget must not leave it empty."""
+    giant = Document(prose(5000), metadata={"relevance_score": 1.0})
+    kept = compressed(door, BudgetCompressor(max_tokens=100), [giant, *LIBRARY[:3]])
+
+    assert {document.id for document in kept} == {"d0", "d1", "d2"}
+
+
+def test_nothing_in_nothing_out(door: Door) -> None:
+    """An empty retrieval is no error."""
+    assert compressed(door, BudgetCompressor(embeddings=WordEmbeddings()), []) == []
+
+
+def test_the_compressor_drops_into_what_takes_compressors(door: Door) -> None:
+    """Compression retrievers and pipelines of LangChain take it as it is."""
+    pytest.importorskip("langchain_classic")
+    from langchain_classic.retrievers import ContextualCompressionRetriever
+    from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+
+    pipeline = DocumentCompressorPipeline(transformers=[BudgetCompressor(max_tokens=60)])
+    retriever = ContextualCompressionRetriever(
+        base_retriever=BM25Retriever(documents=LIBRARY), base_compressor=pipeline
+    )
+    documents: list[Document] = door(retriever.invoke, retriever.ainvoke, "meals per day")
+
+    assert 1 <= len(documents) <= 3
+    assert len({d.page_content[:20] for d in documents}) == len(documents)
+
+
+def test_an_ordering_nobody_knows_is_an_error() -> None:
+    """Misspelt at construction, said at construction."""
+    with pytest.raises(ValueError, match="ordering"):
+        BudgetCompressor(ordering="best")  # pyright: ignore[reportArgumentType] - that is the test
+    from langchain_muntin._documents import arranged
+
+    with pytest.raises(ConfigurationError, match="unknown ordering"):
+        arranged([1], "best")  # pyright: ignore[reportArgumentType] - that is the test
+
+
+@given(
+    st.lists(st.text(max_size=40), max_size=12),
+    st.integers(1, 80),
+    st.none() | st.integers(1, 5),
+)
+def test_what_is_chosen_fits_joined(texts: list[str], budget: int, most: int | None) -> None:
+    """Tokens are not additive: the joined text is what has to fit."""
+    chosen = within(texts, budget, count_tokens, most=most)
+
+    assert count_tokens("\n\n".join(texts[at] for at in chosen)) <= budget
+    assert len(chosen) <= (most or len(texts))
+    assert chosen == sorted(set(chosen))
+
+
+def test_what_is_given_is_never_changed(door: Door) -> None:
+    """Documents are shared with the store they came from."""
+    before = copy.deepcopy(LIBRARY)
+    compressed(door, BudgetCompressor(max_tokens=50, embeddings=WordEmbeddings()), LIBRARY)
+    found(door, AssembledRetriever(sources={"rag": lambda q: LIBRARY}, max_tokens=50), "meals")
+
+    assert before == LIBRARY

@@ -29,7 +29,8 @@ $(VENV)/.installed-%: pyproject.toml | $(python)
 	@$(python) -m pip --version >/dev/null 2>&1 || $(python) -m ensurepip --upgrade >/dev/null
 	@echo "installing muntin[$*] into $(VENV)"
 	@# uv does in seconds what the pip of Python 3.11 does in minutes; where it is not to be had, pip.
-	@{ $(pip) uv && $(VENV)/bin/uv pip install --quiet --python $(python) --editable ".[$*]"; } || \
+	@# What uv has to say is not shown: pip meets the same trouble, if there is any, and says it.
+	@{ $(pip) uv && $(VENV)/bin/uv pip install --quiet --python $(python) --editable ".[$*]"; } 2>/dev/null || \
 		$(pip) --editable ".[$*]"
 	@touch $@
 

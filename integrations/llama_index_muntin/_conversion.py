@@ -20,6 +20,7 @@ from llama_index_muntin._shapes import SHAPE, answered_call
 from muntin.candidates import Candidate
 from muntin.errors import SourceError
 from muntin.messages import Message, ToolCall
+from muntin.shapes import view
 from muntin.shapes.blocks import as_block, canonical_json
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "LiteralText",
+    "as_chat_message",
     "candidate_of",
     "candidates_of",
     "copy_of_message",
@@ -218,14 +220,14 @@ def to_muntin(message: ChatMessage) -> Message:
     #> tool c1 True
     ```
     """
-    view = SHAPE.view(message)
+    seen = SHAPE.view(message)
     kept = copy_of_message(message)
     content = _content_of(message)
     return Message(
         content,
-        view.role,
-        name=view.name,
-        tool_calls=view.calls,
+        seen.role,
+        name=seen.name,
+        tool_calls=seen.calls,
         tool_call_id=answered_call(message),
         metadata={_MESSAGE: kept},
     )
@@ -244,6 +246,16 @@ def from_muntin(message: Message) -> ChatMessage:
         if isinstance(message.content, str):
             return copy_of_message(SHAPE.with_text(original, message.content))
     return _made(message)
+
+
+def as_chat_message(message: Any) -> ChatMessage:
+    """Return a message of any shape as a chat message: a stand-in, or a note in its shape."""
+    if isinstance(message, ChatMessage):
+        return message
+    if isinstance(message, Message):
+        return from_muntin(message)
+    said = view(message)
+    return ChatMessage(role=MessageRole(said.role), content=said.text)
 
 
 def _content_of(message: ChatMessage) -> str | list[Block]:
@@ -335,8 +347,8 @@ def text_of_messages(messages: Sequence[ChatMessage]) -> str:
     """Write messages as a transcript, a line each: who, and what they said."""
     lines: list[str] = []
     for message in messages:
-        view = SHAPE.view(message)
-        said = [view.text, *(f"{call.name}({call.arguments})" for call in view.calls)]
-        said += [result.text for result in view.results]
-        lines.append(f"{view.role}: " + " ".join(part for part in said if part))
+        seen = SHAPE.view(message)
+        said = [seen.text, *(f"{call.name}({call.arguments})" for call in seen.calls)]
+        said += [result.text for result in seen.results]
+        lines.append(f"{seen.role}: " + " ".join(part for part in said if part))
     return "\n".join(lines)

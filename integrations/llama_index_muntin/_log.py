@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_validator
 
-from llama_index_muntin._conversion import copy_of_message
+from llama_index_muntin._conversion import as_chat_message, copy_of_message
 from llama_index_muntin._shapes import SHAPE
 from muntin.compaction import HistoryCompactor
-from muntin.errors import StateCorruptError
+from muntin.errors import ContextWindowExceeded, StateCorruptError
 from muntin.fit import fit_messages
 from muntin.message_tokens import REPLY_TOKENS, counts_for
+from muntin.messages import Message
 from muntin.summarize import ExtractiveSummarizer
 from muntin.truncation import truncate_to_tokens
 
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ("ConversationLog", "Fold", "Rules")
 
-_KEPT = 0.62
+_KEPT = 0.76
 """Share of the limit that stays verbatim when the rest is folded."""
-_RECAP = 0.15
+_RECAP = 0.12
 """Share of the limit a recap may take."""
 _RESULTS = 8
 """The limit is so many times what a tool result weighs at most: long ones are cut, not folded."""
@@ -199,11 +200,14 @@ class ConversationLog(BaseModel):
         # What a system message says holds for all that follows, wherever it was put.
         system = [message for message in live if _is_system(message)]
         rest = [message for message in live if not _is_system(message)]
-        fitted = fit_messages(
-            [*system, *rest], budget=max(budget, 1), counter=rules.counter, store=rules.store,
-            question=question,
-        )  # fmt: skip
-        return fitted.messages, self._count(fitted.messages, rules)
+        told = Message(self.recap, rules.recap_role, pinned=True) if self.recap else None
+        pinned = [told if told and _says(one, self.recap) else one for one in rest]
+        try:
+            fitted = _fit([*system, *pinned], budget, rules, question)
+        except ContextWindowExceeded:
+            fitted = _fit([*system, *rest], budget, rules, question)
+        messages = [as_chat_message(message) for message in fitted]
+        return messages, self._count(messages, rules)
 
     def _count(self, messages: Sequence[ChatMessage], rules: Rules) -> int:
         counts = counts_for(rules.counter)
@@ -316,6 +320,20 @@ class ConversationLog(BaseModel):
                 folded=self.folded,
                 held=copy.copy(self.held),
             )
+
+
+def _fit(messages: Sequence[Any], budget: int, rules: Rules, question: str | None) -> Sequence[Any]:
+    return fit_messages(
+        messages,
+        budget=max(budget, 1),
+        counter=rules.counter,
+        store=rules.store,
+        question=question,
+    ).messages
+
+
+def _says(message: ChatMessage, text: str) -> bool:
+    return message.content == text
 
 
 def _weight(message: ChatMessage, limit: int, rules: Rules) -> int:

@@ -13,12 +13,13 @@ from llama_index.core.agent.react.types import BaseReasoningStep, ObservationRea
 from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
+from llama_index_muntin._conversion import as_chat_message
 from llama_index_muntin._models import schemas_of
 from llama_index_muntin._shapes import SHAPE
 from muntin.prompts import DEFAULT_PROMPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ("CodeSteps", "ReasoningSteps", "Steps", "steps_of")
 
@@ -42,7 +43,11 @@ class Steps:
 
     def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:  # noqa: ARG002 - others need it
         """Part what came out of the fit into messages and steps: here all are messages."""
-        return list(fitted), []
+        return [as_chat_message(message) for message in fitted], []
+
+    def storable(self, items: list[Any], shorten: Callable[[str], str]) -> list[Any]:  # noqa: ARG002 - others need it
+        """Return the steps as a memory can keep them; the given list where that is so already."""
+        return items
 
     def told(self, items: Sequence[Any]) -> list[ChatMessage]:
         """Return the steps as messages a memory can keep, calls that nobody answered answered."""
@@ -145,7 +150,7 @@ class ReasoningSteps(_RoundSteps):
         for message in fitted:
             step = self._back(message, items)
             if step is None:
-                messages.append(message)
+                messages.append(as_chat_message(message))
             else:
                 steps.append(step)
         return messages, steps
@@ -180,8 +185,22 @@ class CodeSteps(_RoundSteps):
         """Return everything as messages, each step as it is sent."""
         back = [self._back(message, items) for message in fitted]
         return [
-            message if step is None else step for message, step in zip(fitted, back, strict=True)
+            as_chat_message(message) if step is None else step
+            for message, step in zip(fitted, back, strict=True)
         ], []
+
+    def storable(self, items: list[Any], shorten: Callable[[str], str]) -> list[Any]:
+        """Cut results, which are said as the user's, to what `shorten` leaves of them."""
+        kept = [self._storable(item, shorten) for item in items]
+        same = all(one is other for one, other in zip(kept, items, strict=True))
+        return items if same else kept
+
+    def _storable(self, item: ChatMessage, shorten: Callable[[str], str]) -> ChatMessage:
+        if item.role is not MessageRole.USER:
+            return item
+        text = self.text(item)
+        shorter = shorten(text)
+        return item if shorter is text or shorter == text else self.with_text(item, shorter)
 
     def told(self, items: Sequence[Any]) -> list[ChatMessage]:
         """Return the messages as they are."""

@@ -32,6 +32,7 @@ from muntin.fit import FittedMessages, fit_messages
 from muntin.message_tokens import count_messages
 from muntin.result_reader import read_tool
 from muntin.result_store import ToolResultStore
+from muntin.tool_results import truncate_tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -68,7 +69,8 @@ def with_window(
     Works for FunctionAgent, ReActAgent and CodeActAgent and what derives from them, alone and in an
     AgentWorkflow, streaming or not. Old steps give way first and leave a note of facts; results
     that are too large are shortened, their originals stored, and a tool `read_tool_result` lets the
-    model read on. Memory receives every step whole. The given agent is not changed.
+    model read on. Memory receives every step whole, but for a result of code that alone is over
+    half the window. The given agent is not changed.
 
     Args:
         agent: The agent.
@@ -98,7 +100,7 @@ def with_window(
 
     async def ask():
         memory = CompactingMemory.from_defaults(llm=llm)
-        return str(await agent.run("Anything odd in the log?", memory=memory))
+        return str(await agent.run(user_msg="Anything odd in the log?", memory=memory))
 
     print(asyncio.run(ask()), max(llm.tokens) <= 8000)
     #> All quiet. True
@@ -152,6 +154,13 @@ class _WindowedAgent:
         return await fitter.take(
             cast("Callable[..., Awaitable[AgentOutput]]", step), ctx, llm_input, tools, memory
         )
+
+    async def finalize(self, ctx: Any, output: AgentOutput, memory: BaseMemory) -> AgentOutput:
+        """Hand the steps to memory."""
+        fitter: _StepFitter = self.__dict__[_STEPS]
+        await fitter.make_storable(ctx)
+        end = super().finalize  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the agent it is mixed into
+        return await cast("Callable[..., Awaitable[AgentOutput]]", end)(ctx, output, memory)
 
 
 @functools.cache
@@ -261,6 +270,21 @@ class _StepFitter:
         planned = count_messages(fitted.messages, schemas, counter=self._counter)
         return _behind_own_prompt(self._steps.agent, kept), shown, planned
 
+    async def make_storable(self, ctx: Any) -> None:
+        """Cut what no memory could send again: a result said as the user's, over half the window.
+
+        A memory keeps what the user said word for word, so it could not shorten it later.
+        """
+        items: list[Any] = await ctx.store.get(self._steps.key, default=[])
+        cut = self._steps.storable(items, self._shortened)
+        if cut is not items:
+            await ctx.store.set(self._steps.key, cut)
+
+    def _shortened(self, text: str) -> str:
+        return truncate_tool_result(
+            text, max(self._budget // 2, 1), counter=self._counter, store=self._store
+        )
+
     async def _keep_if_forced(self, ctx: Any, memory: BaseMemory) -> None:
         """Hand the steps to memory where the next call is the forced final answer.
 
@@ -272,6 +296,7 @@ class _StepFitter:
         taken = await ctx.store.get("num_iterations", default=0)
         if taken + 1 < await ctx.store.get("max_iterations", default=taken + 2):
             return
+        await self.make_storable(ctx)
         items: list[Any] = await ctx.store.get(self._steps.key, default=[])
         await memory.aput_messages(self._steps.told(items))
         await ctx.store.set(self._steps.key, [])
@@ -297,8 +322,7 @@ class _GuardedContext:
         """Pass an event on; what is about to be sent is counted first."""
         if isinstance(event, AgentInput):
             self.sent = self._check(event.input)
-        if getattr(self._ctx, "is_running", True):
-            self._ctx.write_event_to_stream(event)
+        self._ctx.write_event_to_stream(event)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ctx, name)
@@ -337,9 +361,11 @@ class _FittedStore:
 
 
 def _without_repeat(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Drop a question that stands there twice in a row, as after a reply that could not be read."""
+    """Drop what a retry leaves behind: the question a second time, and a reply that was empty."""
     kept: list[ChatMessage] = []
     for message in messages:
+        if message.role is MessageRole.ASSISTANT and _is_empty(message):
+            continue
         if (
             kept
             and message.role is MessageRole.USER is kept[-1].role
@@ -348,6 +374,11 @@ def _without_repeat(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
             continue
         kept.append(message)
     return kept
+
+
+def _is_empty(message: ChatMessage) -> bool:
+    seen = SHAPE.view(message)
+    return not (seen.text or seen.calls or seen.media or seen.reasoning or seen.unknown)
 
 
 def _protected(

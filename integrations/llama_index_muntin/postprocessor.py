@@ -128,20 +128,20 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         token_counter: TokenCounter | None = None,
         **more: Any,
     ) -> None:
-        super().__init__(
-            max_tokens=max_tokens,
-            mmr_lambda=mmr_lambda,
-            dedup_threshold=dedup_threshold,
-            similarity=similarity,
-            order=order,
-            shorten=shorten,
-            llm=llm,
-            ledger=ledger,
-            embed_model=embed_model,
-            vector_store=vector_store,
-            token_counter=token_counter,
-            **more,
-        )
+        settings: dict[str, Any] = {
+            "max_tokens": max_tokens,
+            "mmr_lambda": mmr_lambda,
+            "dedup_threshold": dedup_threshold,
+            "similarity": similarity,
+            "order": order,
+            "shorten": shorten,
+            "llm": llm,
+            "ledger": ledger,
+            "embed_model": embed_model,
+            "vector_store": vector_store,
+            "token_counter": token_counter,
+        }
+        super().__init__(**settings, **more)
         if ledger is not None and not isinstance(cast("object", ledger), WindowLedger):
             raise ConfigurationError(f"ledger is a WindowLedger, not {type(ledger).__name__}")
         if ledger is None and llm is None and max_tokens is None:

@@ -81,7 +81,7 @@ class AssembledRetriever(BaseRetriever):
         if max_tokens < 1:
             raise ConfigurationError(f"max_tokens is at least 1, not {max_tokens}")
         self._sources = [source_of(name, given) for name, given in sources.items()]
-        check_sources(self._sources, sources)
+        check_sources(self._sources, ratios or sources)
         self._budget = max_tokens
         self._embed_model = embed_model
         knobs = config or ContextConfig()

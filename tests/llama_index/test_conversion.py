@@ -1,5 +1,9 @@
 """Nodes and messages go to the core and back without a loss, and never the caller's own objects."""
 
+# LlamaIndex is only partly typed, and the tests pass settings on as they come.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+
 from __future__ import annotations
 
 import copy
@@ -10,13 +14,13 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
-from llama_doubles import calling, found, result, said
 from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.schema import IndexNode, MetadataMode, NodeWithScore, TextNode
+
+from llama_doubles import calling, found, result, said
 from llama_index_muntin import candidate_of, from_muntin, node_of, to_muntin
 from llama_index_muntin._conversion import LiteralText, copy_of_message, copy_of_node
-
 from muntin import Candidate, Message
 from muntin.messages import ToolCall
 

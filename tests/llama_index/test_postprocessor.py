@@ -1,5 +1,9 @@
 """The postprocessor keeps what fits and says each thing once, whatever the store handed out."""
 
+# LlamaIndex is only partly typed, and the tests pass settings on as they come.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +19,6 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
-from llama_doubles import EXACT, FixedRetriever, found, rules
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
@@ -27,17 +30,18 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore, VectorStoreQueryResult
+from pydantic import Field
+
+from llama_doubles import EXACT, FixedRetriever, found, rules
 from llama_index_muntin import BudgetPostprocessor, WindowLedger
 from llama_index_muntin.testing import StrictLLM
-from shared_data import data_path, json_lines, needs_data
-
 from muntin import ConfigurationError
+from shared_data import data_path, json_lines, needs_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from conftest import Door
-
     from muntin.report import AssemblyReport
 
 
@@ -460,7 +464,7 @@ def test_the_loop_is_not_held_up() -> None:
 class Recorder(BaseEventHandler):
     """Remember what events were sent."""
 
-    seen: list[Any] = []
+    seen: list[Any] = Field(default_factory=list)
 
     @classmethod
     def class_name(cls) -> str:
@@ -539,7 +543,9 @@ class TextStore(SimpleVectorStore):
 
     def query(self, query: Any, **kwargs: Any) -> VectorStoreQueryResult:
         nodes = [one.node for one in found(*COPIES)]
-        return VectorStoreQueryResult(nodes=nodes, similarities=[0.9, 0.8, 0.7], ids=["0", "1", "2"])
+        return VectorStoreQueryResult(
+            nodes=nodes, similarities=[0.9, 0.8, 0.7], ids=["0", "1", "2"]
+        )
 
     async def aquery(self, query: Any, **kwargs: Any) -> VectorStoreQueryResult:
         return self.query(query)

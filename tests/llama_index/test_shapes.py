@@ -1,4 +1,8 @@
-"""LlamaIndex messages are counted, paired and changed like all others, in every form they come in."""
+"""LlamaIndex messages are counted, paired and changed like all others, in every form."""
+
+# LlamaIndex is only partly typed, and the tests pass settings on as they come.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
-from llama_doubles import EXACT, calling, result, said
 from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
-from llama_index_muntin._shapes import SHAPE
 
+from llama_doubles import EXACT, calling, result, said
+from llama_index_muntin._shapes import SHAPE
 from muntin import ContextWindowExceeded, count_message, fit_messages, repair
 from muntin.shapes import shape_of, view
 from muntin.turns import pairing_problems
@@ -54,7 +58,9 @@ def test_a_call_that_lives_twice_is_counted_once() -> None:
     """Integrations write a call into a block and beside it; it is sent once."""
     block = calling("c1", "write", text=LONG)
     both = block.model_copy(
-        update={"additional_kwargs": calling("c1", "write", form="openai", text=LONG).additional_kwargs}
+        update={
+            "additional_kwargs": calling("c1", "write", form="openai", text=LONG).additional_kwargs
+        }
     )
 
     assert count_message(both, counter=EXACT) == pytest.approx(
@@ -152,7 +158,7 @@ def _rounds(form: str) -> list[ChatMessage]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_budget_parts_a_call_from_its_results(form: str) -> None:
-    """A stored conversation, reloaded and trimmed, must never hold an orphan in either direction."""
+    """A stored conversation, reloaded and trimmed, must never hold an orphan."""
     messages = _rounds(form)
     whole = sum(count_message(message) for message in messages)
     fitted_at_all = 0

@@ -1,51 +1,53 @@
 # %% [markdown]
 # # What near-duplicates cost
 #
-# Splitters overlap, pages are mirrored, documents are versioned:
-# a retriever returns the same words several times, and each time you pay.
-# Below, the same document is cut into windows that overlap more and more.
-# Grey is what a prompt of everything costs; blue is what is left when each thing is said once.
+# Pages are mirrored, documents are versioned, splitters overlap:
+# a retriever returns the same words several times, and each copy takes the place of something new.
+# Below, the same budget is filled from a store that holds every page once, twice, and so on.
 
 # %%
 import inspect
 import json
 import shutil
 import string
-import subprocess
 
 import numpy as np
 from _style import AMBER, BLUE, GREY, RED, canvas, ending, headline
 
-from muntin import Candidate, count_tokens, mmr_select, select
+from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, mmr_select, select
 from muntin.similarity import WordOverlap
 
-DOCUMENT = " ".join((inspect.getdoc(subprocess) or "").split())
-WORDS = (DOCUMENT + " " + " ".join((inspect.getdoc(shutil.copytree) or "").split())).split()
+PAGES = [
+    " ".join((inspect.getdoc(function) or "").split())[:400]
+    for _, function in inspect.getmembers(shutil, inspect.isfunction)
+    if len(inspect.getdoc(function) or "") > 100
+]
 
 
-def pieces(overlap, size=60):
-    """Cut the document into windows of `size` words that share `overlap` of them."""
-    step = max(1, round(size * (1 - overlap)))
-    starts = range(0, len(WORDS) - size + 1, step)
-    return [Candidate(" ".join(WORDS[at : at + size]), 1 - at / 1e5) for at in starts]
+def pages_in_prompt(copies, threshold):
+    """Return how many different pages a prompt of 1,500 tokens holds."""
+    found = [
+        Candidate(f"Revision {copy}. {page}", 1 - n / 99, id=str(n))
+        for n, page in enumerate(PAGES)
+        for copy in range(copies)
+    ]
+    config = ContextConfig(
+        max_tokens=1500, source_ratios={"rag": 1}, dedup_threshold=threshold, mmr_lambda=1.0
+    )
+    sources = [CallableSource("rag", lambda question: found)]
+    report = ContextBuilder(config).assemble("How do I copy a tree?", sources=sources).report
+    return len({one.id for one in report.decisions if one.kind != "dropped"})
 
 
-def tokens(candidates):
-    return sum(count_tokens(one.content) for one in candidates)
-
-
-overlaps = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
-found = [pieces(overlap) for overlap in overlaps]
-percent = [round(100 * overlap) for overlap in overlaps]
+copies = [1, 2, 3, 4, 5, 6]
 (axes,) = canvas()
-ending(axes, (percent, [tokens(one) for one in found]), "all of it", GREY)
-distinct = [tokens(select(one, lambda_=1.0).kept) for one in found]
-ending(axes, (percent, distinct), "said once", BLUE)
-headline(axes, "Overlap is paid for again and again", x="overlap of the windows, %", y="tokens")
+ending(axes, (copies, [pages_in_prompt(n, 0.95) for n in copies]), "each said once", BLUE)
+ending(axes, (copies, [pages_in_prompt(n, 1.1) for n in copies]), "as retrieved", RED)
+axes.set_ylim(0)
+headline(axes, "What 1,500 tokens know", x="copies of each page in the store", y="different pages")
 
 # %% [markdown]
-# The documents are the docstrings of your own Python,
-# so your figures may differ by a few tokens from the picture.
+# The pages are docstrings of your own Python, so your picture may differ a little from this one.
 #
 # ## How a near-duplicate is found without vectors
 #
@@ -94,14 +96,14 @@ points = [
     Candidate(f"passage {letter}", float(x), embedding=[float(x), float(y)])
     for letter, (x, y) in zip(string.ascii_uppercase, vectors, strict=False)
 ]
-for axes, weight in zip(canvas(height=3.4, columns=3), (1.0, 0.7, 0.3), strict=True):
+for axes, weight in zip(canvas(height=3.4, columns=3), (1.0, 0.5, 0.2), strict=True):
     picked = {one.content for one in mmr_select(points, top_k=4, lambda_=weight)}
     axes.grid(visible=False)
     axes.set(xlim=(0, 1.25), ylim=(-1.1, 1.2), xticks=[], yticks=[])
     axes.scatter(1.1, 0, marker="*", s=120, color=AMBER)
     for one, (x, y) in zip(points, vectors, strict=True):
-        axes.scatter(x, y, s=60, color=RED if one.content in picked else "white", edgecolor=GREY)
-    headline(axes, f"lambda {weight}")
+        axes.scatter(x, y, s=70, color=BLUE if one.content in picked else "white", edgecolor=GREY)
+    headline(axes, f"λ = {weight}")
     print(weight, json.dumps(sorted(name[-1] for name in picked)))
 
 # %% [markdown]

@@ -7,24 +7,21 @@
 # First the budget: how much window do the passages that hold the answer need?
 
 # %%
-import csv
 import inspect
 import json
-import logging
 import pathlib
 import shutil
-import sqlite3
 import statistics
 import subprocess
 import tempfile
 import textwrap
 
-from _style import AMBER, BLUE, canvas, ending, headline, windows
+from _style import AMBER, BLUE, canvas, headline, windows
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 from muntin.lexical import bm25_scores
 
-MODULES = (csv, inspect, json, logging, pathlib, shutil, sqlite3, statistics, subprocess, textwrap)
+MODULES = (inspect, json, pathlib, shutil, statistics, subprocess, textwrap)
 ASKED = {
     "recursively copy an entire directory tree": "shutil.copytree",
     "free disk space usage of a path": "shutil.disk_usage",
@@ -34,9 +31,6 @@ ASKED = {
     "remove common leading whitespace from every line": "textwrap.dedent",
     "wrap a paragraph so that every line is at most width characters": "textwrap.wrap",
     "run a command and return its output": "subprocess.check_output",
-    "get the source file in which an object was defined": "inspect.getsourcefile",
-    "basic configuration for the logging system": "logging.basicConfig",
-    "find which executable would be run for a command": "shutil.which",
     "fit a straight line by least squares regression": "statistics.linear_regression",
 }
 DOCS = {
@@ -75,12 +69,14 @@ for label, knobs, color in (
         100 * statistics.mean(placed(wide[q].what_if(max_tokens=b), ASKED[q]) for q in ASKED)
         for b in budgets
     ]
-    ending(axes, (budgets, shares), label, color)
+    axes.plot(budgets, shares, color=color, label=label, marker="o")
 axes.set_ylim(0, 105)
+axes.xaxis.set_major_formatter("{x:,.0f}")
+axes.legend(loc="lower right")
 headline(axes, "Answers that are in the prompt", x="budget, tokens", y="% of the questions")
 
 # %% [markdown]
-# Twelve questions about the docstrings of your own Python; nothing to download.
+# Nine questions about the docstrings of your own Python; nothing to download.
 # Each budget is a `what_if` of the same report, so the search ran once a question.
 #
 # ## Why is it not there?

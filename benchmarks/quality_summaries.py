@@ -1,0 +1,122 @@
+"""What is left of a long text when no question is known and no model is asked?
+
+Two measures, neither ours. Real conversations: the newest half of the budget word for word and a
+summary of the rest, beside the same with the yardstick's summarisers. And the compaction
+conformance kit: planted rules, limits and facts that must survive three rounds of compaction,
+beside the kit's own compactors. Either is left out where it is absent.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._data import yardstick
+from benchmarks._harness import Table, at_least, peer
+from benchmarks.quality_histories import COLUMNS, cases, halves, present, rows_of
+from muntin import ExtractiveSummarizer, TiktokenCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks._harness import Cell
+    from benchmarks.quality_histories import Compactor
+
+__all__ = ("run",)
+
+SHARES = (0.1, 0.25, 0.5)
+SEEDS = (1, 2, 3, 4, 5)
+ROUNDS = 3
+
+
+def run() -> list[Table]:
+    """Measure summaries of conversations, and the kit."""
+    tables = [_conversations()] if present() else []
+    benchmark = peer("compaction_kit.benchmark")
+    if benchmark is not None:
+        tables.append(_kit(benchmark))
+    absent = "not measured: set MUNTIN_SHARED, or install compaction-conformance-kit"
+    return tables or [Table(title="Summaries", columns=("measure",), rows=((absent,),))]
+
+
+def _conversations() -> Table:
+    yard: Any = yardstick("eval_hist")
+    known = False
+    rows: list[tuple[Cell, ...]] = []
+    ours = _half_tail(yard)
+    named: dict[str, Compactor] = {
+        "half tail, ExtractiveSummarizer": ours,
+        "yardstick's tail": yard.tail,
+        "yardstick's random turns": yard.random_turns,
+        "yardstick's half tail, extractive": yard.ref_half,
+        "yardstick's half tail, salient": yard.ref_half_salient,
+    }
+    for name, compactor in named.items():
+        scores = [yard.score(case, compactor, known) for case in cases()]
+        rows += rows_of(name, "all", scores)
+        if compactor is ours:
+            for half, some in halves(scores):
+                rows += rows_of(name, half, some)
+    return Table(
+        title="Evidence left when no question is known",
+        columns=COLUMNS,
+        rows=tuple(rows),
+        notes=("Random turns spend the whole budget on old turns: they have no tail.",),
+    )
+
+
+def _half_tail(yard: Any) -> Compactor:
+    summarize = ExtractiveSummarizer(counter=lru_cache(maxsize=None)(TiktokenCounter("o200k_base")))
+
+    def keep(
+        turns: list[dict[str, Any]], budget: int, question: str | None
+    ) -> list[dict[str, Any]]:
+        del question  # it is not known
+        newest = yard.tail(turns, budget // 2, None)
+        old = "\n".join(yard.render(turn) for turn in turns[: len(turns) - len(newest)])
+        left = budget - yard.hist_tokens(newest) - 4
+        return [{"role": "system", "content": summarize(old, max_tokens=left)}, *newest]
+
+    return keep
+
+
+def _kit(benchmark: Any) -> Table:
+    from compaction_kit.cli import COMPACTORS
+    from compaction_kit.compacted import CompactedContext
+
+    class Ours:
+        """The extractive summariser, as the kit calls compactors."""
+
+        name = "ExtractiveSummarizer"
+
+        def compact(
+            self, turns: Sequence[Any], round_num: int = 1, budget_chars: int | None = None
+        ) -> Any:
+            text = "\n".join(turn.text for turn in turns)
+            room = len(text) // 4 if budget_chars is None else budget_chars
+            shown = ExtractiveSummarizer(counter=len)(text, max_tokens=room)
+            return CompactedContext(text=shown, compactor_name=self.name, round_num=round_num)
+
+    entries = benchmark.run_budget_benchmark(
+        {"ExtractiveSummarizer": Ours, **COMPACTORS}, SHARES, SEEDS, ROUNDS
+    )["entries"]
+    rows: list[tuple[Cell, ...]] = []
+    for share in SHARES:
+        group = [one for one in entries if one["budget_fraction"] == share]
+        best = max(_survival(one) for one in group if one["compactor"] != "ExtractiveSummarizer")
+        for one in sorted(group, key=_survival, reverse=True):
+            kept = _survival(one)
+            is_ours = one["compactor"] == "ExtractiveSummarizer"
+            semantic = one["semantic"]["distinct_pair_rate"]
+            cell: Cell = at_least(kept, best) if is_ours else f"{kept:.3f}"
+            rows.append((one["compactor"], f"{share:.0%}", cell, semantic))
+    return Table(
+        title=f"compaction-conformance-kit, {len(SEEDS)} sessions, {ROUNDS} rounds",
+        columns=("compactor", "budget", "survival of what was planted", "distinct pairs held"),
+        rows=tuple(rows),
+        notes=("Where two facts contradict each other both are quoted: extraction cannot merge.",),
+    )
+
+
+def _survival(entry: dict[str, Any]) -> float:
+    return float(entry["randomized"]["overall_final_survival"])

@@ -1,0 +1,234 @@
+"""What trimming a long conversation costs, measured in counts of the whole of it, and its growth.
+
+A full count is every text of the history counted once by the same counter. Each row is timed in
+turns with such a count, so that the figures do not depend on the machine or on who else uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._harness import Table, at_most, compare, exponent, peer, seconds
+from benchmarks.battery import Message, long_history
+from muntin import (
+    HistoryCompactor,
+    TiktokenCounter,
+    count_messages,
+    count_tokens,
+    estimate_tokens,
+    fit_messages,
+    repair,
+    truncate_tool_result,
+)
+from muntin import Message as Said
+from muntin.message_tokens import MessageCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks._harness import Cell
+
+SIZE = int(os.environ.get("MUNTIN_FITTING", "5000"))
+"""Messages of the history."""
+SHARES = (0.5, 0.9)
+APPENDED = 40
+"""Messages that are appended one by one; the cost is their mean."""
+COLD, WARM, GROWTH = 1.5, 0.05, 1.15
+_ROUNDS = 5
+
+
+def run() -> list[Table]:
+    """Measure both."""
+    return [trimming(), scaling()]
+
+
+def _texts(history: Sequence[Message]) -> list[str]:
+    texts = [one["content"] for one in history if one.get("content")]
+    return texts + [json.dumps(made) for one in history for made in one.get("tool_calls") or ()]
+
+
+def trimming() -> Table:
+    """Trim to half and to nine tenths: once, and after each of some appended messages."""
+    counter = TiktokenCounter("o200k_base")
+    longer = long_history(SIZE + APPENDED)
+    history = [*longer[: SIZE - 1], longer[-1]]
+    texts = _texts(history)
+    whole = count_messages(history, counter=counter)
+
+    def full() -> int:
+        return sum(map(counter, texts))
+
+    rows: list[tuple[Cell, ...]] = []
+    for share in SHARES:
+        budget = int(share * whole)
+        cold = compare(_cold(history, budget, counter), full, rounds=_ROUNDS)
+        warm = compare(_warm(longer, budget, counter), full, rounds=_ROUNDS)
+        rows.append(
+            (
+                f"{share:.0%}",
+                at_most(1 / cold.times_faster, COLD, " full counts"),
+                at_most(1 / warm.times_faster / APPENDED, WARM, " full counts"),
+                *(
+                    1 / compare(theirs, full, rounds=3).times_faster if theirs else None
+                    for theirs in (
+                        _langchain(history, budget, counter),
+                        _agentmaker(history, budget, counter),
+                    )
+                ),
+            )
+        )
+    return Table(
+        title=f"Trimming {SIZE:,} messages of text and tool rounds, in full counts (o200k)",
+        columns=(
+            "kept",
+            "cold",
+            "after one appended message",
+            "trim_messages, each time",
+            "reduce_agent, each time",
+        ),
+        rows=tuple(rows),
+        notes=(
+            "A full count is every text of the history counted once by the same counter, timed in "
+            f"turns with each row. Warm: the mean over {APPENDED} messages appended one by one "
+            "with the same `counts=`, the calls that move the cut included.",
+            "Peers remember nothing between calls. LangChain's runs with `include_system`; "
+            "agentmaker's keeps three steps behind a summary that costs nothing here, so it looks "
+            "at the budget once and then throws away all but the newest steps. A peer that is "
+            "not installed has no figure.",
+        ),
+    )
+
+
+def _cold(history: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:
+    return lambda: fit_messages(
+        history, budget=budget, counter=counter, counts=MessageCounts(counter)
+    )
+
+
+def _warm(longer: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:
+    """Fit after each of the last messages; the first fit is made beforehand."""
+    counts = MessageCounts(counter)
+    fit_messages(longer[:SIZE], budget=budget, counter=counter, counts=counts)
+
+    def grow() -> None:
+        history = longer[:SIZE]
+        for message in longer[SIZE:]:
+            # Another object each time: a message that was seen in the round before is not new.
+            history.append(dict(message))
+            fit_messages(history, budget=budget, counter=counter, counts=counts)
+
+    return grow
+
+
+def _langchain(
+    history: list[Message], budget: int, counter: TiktokenCounter
+) -> Callable[[], object] | None:
+    messages: Any = peer("langchain_core.messages")
+    if messages is None:
+        return None
+    converted = messages.convert_to_messages(
+        [{**one, "content": one.get("content") or ""} for one in history]
+    )
+
+    def count(given: list[Any]) -> int:
+        return sum(
+            4
+            + counter(one.content)
+            + sum(counter(json.dumps(made)) for made in getattr(one, "tool_calls", ()))
+            for one in given
+        )
+
+    return lambda: messages.trim_messages(
+        converted, max_tokens=budget, token_counter=count, strategy="last", include_system=True
+    )
+
+
+def _agentmaker(
+    history: list[Message], budget: int, counter: TiktokenCounter
+) -> Callable[[], object] | None:
+    context: Any = peer("agentmaker.context")
+    if context is None:
+        return None
+
+    async def summarize(text: str, instruction: str) -> str:  # noqa: ARG001 - the peer's protocol
+        return "Earlier orders were looked up."
+
+    return lambda: asyncio.run(
+        context.reduce_agent(
+            history, summarize=summarize, budget=budget, turn_start=1, counter=counter
+        )
+    )
+
+
+# --- growth --------------------------------------------------------------------------------------
+
+MESSAGES = tuple(max(20, SIZE // part) for part in (8, 4, 2, 1))
+CHARACTERS = tuple(2_000 * SIZE // part for part in (16, 4, 1))
+
+
+def _fresh(text: str) -> int:
+    return count_tokens(text)
+
+
+def _doors() -> dict[str, tuple[Sequence[int], Callable[[int], Callable[[], object]]]]:
+    """Name what is measured: its sizes, and how to make the call for one of them."""
+    log = "".join(
+        f"2026-03-01 12:00:{at % 60:02d} INFO worker {at} took A-{at * 7} from shelf {at % 99}\n"
+        for at in range(CHARACTERS[-1] // 60)
+    )
+
+    def fit(size: int) -> Callable[[], object]:
+        history = long_history(size)
+        budget = count_messages(history) // 2
+        return lambda: fit_messages(history, budget=budget, counts=MessageCounts(count_tokens))
+
+    def count(size: int) -> Callable[[], object]:
+        history = long_history(size)
+        return lambda: MessageCounts(count_tokens).measure_all(history)
+
+    def mend(size: int) -> Callable[[], object]:
+        history = [one for at, one in enumerate(long_history(size)) if at % 7]
+        return lambda: repair(history)
+
+    def compact(size: int) -> Callable[[], object]:
+        history = [Said(text, "user") for text in _texts(long_history(size))[:size]]
+        return lambda: HistoryCompactor(
+            lambda text, instruction: "A recap.",  # noqa: ARG005 - the reference's protocol
+        ).compact(history)
+
+    return {
+        "fit_messages, cold": (MESSAGES, fit),
+        "counting messages, cold": (MESSAGES, count),
+        "repair": (MESSAGES, mend),
+        "HistoryCompactor.compact": (MESSAGES, compact),
+        "truncate_tool_result": (
+            CHARACTERS,
+            lambda size: lambda: truncate_tool_result(log[:size], 1_000),
+        ),
+        "estimate_tokens": (CHARACTERS, lambda size: lambda: estimate_tokens(log[:size])),
+    }
+
+
+def scaling() -> Table:
+    """Fit how time grows with messages and with characters."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, (sizes, make) in _doors().items():
+        points = [(size, seconds(make(size), rounds=3)) for size in sizes]
+        unit = "messages" if sizes is MESSAGES else "characters"
+        rows.append(
+            (
+                name,
+                f"{sizes[0]:,} to {sizes[-1]:,} {unit}",
+                at_most(exponent(points), GROWTH),
+                points[-1][1],
+            )
+        )
+    return Table(
+        title="Growth: time as size to the power of",
+        columns=("door", "sizes", "exponent", "seconds at the largest"),
+        rows=tuple(rows),
+        notes=("1 is linear, 2 quadratic. Counted by `count_tokens`, which costs least.",),
+    )

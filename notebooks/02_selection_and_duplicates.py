@@ -43,7 +43,7 @@ copies = [1, 2, 3, 4, 5, 6]
 (axes,) = canvas()
 ending(axes, (copies, [pages_in_prompt(n, 0.95) for n in copies]), "each said once", BLUE)
 ending(axes, (copies, [pages_in_prompt(n, 1.1) for n in copies]), "as retrieved", RED)
-axes.set_ylim(0)
+axes.set_yticks(range(0, 25, 5))
 headline(axes, "What 1,500 tokens know", x="copies of each page in the store", y="different pages")
 
 # %% [markdown]

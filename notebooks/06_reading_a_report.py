@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import textwrap
 
-from _style import AMBER, BLUE, canvas, headline, windows
+from _style import BLUE, canvas, headline, windows
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 from muntin.lexical import bm25_scores
@@ -48,8 +48,8 @@ def search(question):
     return [Candidate(DOCS[name], float(score), id=name) for name, score in ranked[:40]]
 
 
-def build(question, max_tokens, **knobs):
-    config = ContextConfig(max_tokens=max_tokens, source_ratios={"rag": 1}, **knobs)
+def build(question, max_tokens):
+    config = ContextConfig(max_tokens=max_tokens, source_ratios={"rag": 1})
     sources = [CallableSource("rag", search)]
     return ContextBuilder(config, min_chunk_tokens=8).assemble(question, sources=sources).report
 
@@ -60,20 +60,20 @@ def placed(report, name):
 
 budgets = [100, 200, 300, 500, 800, 1200, 2000, 3000]
 (axes,) = canvas()
-for label, knobs, color in (
-    ("passes over what does not fit", {}, BLUE),
-    ("stops at what does not fit", {"fill": False}, AMBER),
-):
-    wide = {question: build(question, budgets[-1], **knobs) for question in ASKED}
-    shares = [
-        100 * statistics.mean(placed(wide[q].what_if(max_tokens=b), ASKED[q]) for q in ASKED)
-        for b in budgets
-    ]
-    axes.plot(budgets, shares, color=color, label=label, marker="o")
+wide = {question: build(question, budgets[-1]) for question in ASKED}
+shares = [
+    100 * statistics.mean(placed(wide[q].what_if(max_tokens=b), ASKED[q]) for q in ASKED)
+    for b in budgets
+]
+axes.plot(budgets, shares, color=BLUE, marker="o")
 axes.set_ylim(0, 105)
 axes.xaxis.set_major_formatter("{x:,.0f}")
-axes.legend(loc="lower right")
-headline(axes, "Answers that are in the prompt", x="budget, tokens", y="% of the questions")
+headline(
+    axes,
+    "Passages with the answer that are in the prompt",
+    x="budget, tokens",
+    y="% of the questions",
+)
 
 # %% [markdown]
 # Nine questions about the docstrings of your own Python; nothing to download.

@@ -30,9 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         from muntin.cli.app import run
+
+        return run(arguments)
     except ModuleNotFoundError as missing:
-        if missing.name not in _NEEDED:
+        if (missing.name or "").partition(".")[0] not in _NEEDED:
             raise
         sys.stderr.write(_MISSING)
         return 2
-    return run(arguments)
+    except KeyboardInterrupt:  # so early that no command has begun
+        sys.stderr.write("muntin: interrupted; nothing was left half-written\n")
+        return 130

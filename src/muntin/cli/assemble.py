@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from muntin.cli.failures import SOURCE_FAILED, Failure
+from muntin.cli.failures import DOES_NOT_FIT, SOURCE_FAILED, Failure
 from muntin.cli.files import read_text, write_bytes, write_reports
 from muntin.cli.options import (
     Html,
@@ -40,7 +40,7 @@ def assemble(
         str,
         typer.Option(
             "--question",
-            "-Q",
+            "-q",
             metavar="TEXT",
             help="The question; @FILE reads it from a file, - from stdin.",
         ),
@@ -143,11 +143,12 @@ def assemble(
     Takes the best passages of your documents, notes, earlier conversation and tool results,
     without repeating any, and prints the context to stdout and where every token went to stderr.
 
-    Example: muntin assemble -Q "How are refunds made?" --docs handbook/ --history chat.json
+    Example: muntin assemble -q "How are refunds made?" --docs handbook/ --history chat.json
     --window 8k --model gpt-4o --html report.html
     """  # fmt: skip
     from muntin.builder import ContextBuilder
     from muntin.config import ContextConfig
+    from muntin.errors import ConfigurationError
     from muntin.layout import Layout
     from muntin.sources import CallableSource
 
@@ -178,7 +179,14 @@ def assemble(
             shorten=True,
         )
         dress = Layout.xml() if layout == "xml" else Layout()
-        builder = ContextBuilder(config, token_counter=counter_of(model), layout=dress)
+        counter = counter_of(model)
+        try:
+            builder = ContextBuilder(config, token_counter=counter, layout=dress)
+        except ConfigurationError:
+            raise Failure(
+                f"a window of {window} tokens has no room for {len(given)} sources: raise --window",
+                code=DOES_NOT_FIT,
+            ) from None
         context = builder.assemble(
             asked,
             sources=[CallableSource(name, _handing(found)) for name, found in given.items()],

@@ -70,7 +70,7 @@ def compact(
         str | None,
         typer.Option(
             "--question",
-            "-Q",
+            "-q",
             metavar="TEXT",
             show_default=False,
             help="Prefer sentences that speak of this (@FILE reads it).",

@@ -35,7 +35,7 @@ def count(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="FILE...", show_default=False, help="Files and folders; - or nothing is stdin."
+            metavar="FILE", show_default=False, help="Files and folders; - or nothing is stdin."
         ),
     ] = None,
     *,

@@ -18,7 +18,7 @@ _STEPS = 1000
 
 def demo(
     question: Annotated[
-        str, typer.Argument(metavar="[QUESTION]", help="What to ask about Python.")
+        str, typer.Argument(metavar="QUESTION", help="What to ask about Python.")
     ] = "How do I read a large CSV file row by row without loading it all into memory?",
     *,
     window: Annotated[

@@ -118,7 +118,7 @@ def _reports_in(value: Any) -> Iterable[Mapping[str, object]]:
     if not isinstance(value, Mapping):
         raise Failure("this is no report: give a file written with --report")
     known = cast("Mapping[str, Any]", value)
-    inner = known.get("report") or known.get("reports")
+    inner = known.get("report") or known.get("reports") or known.get("conversations")
     if isinstance(inner, Mapping):
         yield cast("Mapping[str, object]", inner)
     elif isinstance(inner, list):

@@ -40,6 +40,8 @@ def read_bytes(path: Path) -> bytes:
         Failure: It is a folder, is not there, or cannot be read.
     """
     if is_pipe(path):
+        if sys.stdin.isatty():
+            note("reading from the keyboard; end with Ctrl-D, or stop with Ctrl-C")
         data = sys.stdin.buffer.read()
     else:
         try:

@@ -33,7 +33,7 @@ Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object for programs, instead of text.")
 ]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Do not print the report on stderr.")
+    bool, typer.Option("--quiet", help="Do not print the report on stderr.")
 ]
 Model: TypeAlias = Annotated[
     str | None,

@@ -126,5 +126,5 @@ class Search:
             where = document.where(self._lines[at])
             text = document.read_again(self._places[at], self._lengths[at])
             score = float(scores[at] / scores[order[0]])
-            found.append(Candidate(f"{where}\n{text}", score, source="rag", id=where))
+            found.append(Candidate(f"{where}: {text}", score, source="rag", id=where))
         return found

@@ -66,7 +66,7 @@ def trim(
         str | None,
         typer.Option(
             "--question",
-            "-Q",
+            "-q",
             metavar="TEXT",
             show_default=False,
             help="Bring older messages that speak of this back word for word (@FILE reads it).",

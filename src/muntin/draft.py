@@ -88,9 +88,14 @@ class Draft:
         """Find units and what is protected; only needed when something has to go."""
         self.was_read = True
         self.views = [one.view for one in self.measured]
+        starts = tuple({*(prefix[:1] for prefix in self.note_prefixes), "<"})
         for index, view in enumerate(self.views):
             # Notes of an earlier fit come back as ordinary messages; their heading gives them away.
-            if view.role in ("user", "system") and self._is_note(view.text):
+            if (
+                view.text.startswith(starts)
+                and view.role in ("user", "system")
+                and self._is_note(view.text)
+            ):
                 self.views[index] = replace(view, injected=True)
         views = self.views
         self.units = units(views)
@@ -101,17 +106,15 @@ class Draft:
         self.verbatim.update(range(self.leading))
         if self.question is not None and not views[self.question].results:
             self.verbatim.add(self.question)
-        self.held = [unit for unit in self.units if self._must_stay(unit)]
-        self._held_firsts = {unit.first for unit in self.held}
         self._names: dict[int, dict[str, str]] = {}
         self._unit_of = {index: unit for unit in self.units for index in unit.indices}
-
-    def _must_stay(self, unit: Unit) -> bool:
-        return (
-            unit is self.tail
-            or self.question in unit.indices
-            or not self.verbatim.isdisjoint(unit.indices)
-        )
+        stays = {self._unit_of[index].first for index in self.verbatim}
+        if self.question is not None:
+            stays.add(self._unit_of[self.question].first)
+        if self.tail is not None:
+            stays.add(self.tail.first)
+        self._held_firsts = stays
+        self.held = [self._unit_of[first] for first in sorted(stays)]
 
     def _is_note(self, text: str) -> bool:
         return text.startswith(self.note_prefixes) or (

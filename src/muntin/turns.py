@@ -98,6 +98,8 @@ class _Pairs:
     """Which message answers which."""
 
     groups: _Groups
+    single: list[bool]
+    """Whether a message has nothing to do with any other."""
     open: dict[str, list[int]]
     orphans: list[tuple[int, str]]
 
@@ -106,8 +108,13 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
     groups = _Groups(len(views))
     waiting: dict[str, list[int]] = {}
     orphans: list[tuple[int, str]] = []
+    leads = False
+    single: list[bool] = []
     for index, view in enumerate(views):
-        if view.stands_alone and not (index and views[index - 1].leads):
+        after_lead, leads = leads, view.leads
+        is_single = not after_lead and view.stands_alone
+        single.append(is_single)
+        if is_single:
             continue
         if index and view.role == "assistant":
             before = views[index - 1]
@@ -124,7 +131,7 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
                 del waiting[result.call_id]
         for call in view.calls:
             waiting.setdefault(call.id, []).append(index)
-    return _Pairs(groups, waiting, orphans)
+    return _Pairs(groups, single, waiting, orphans)
 
 
 def _newest(waiting: dict[str, list[int]]) -> list[int] | None:
@@ -155,12 +162,13 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     ```
     """
     pairs = _pair(views)
+    # Each unit is put where its first message stands: that is their order, without a sort.
+    found: list[Unit | None] = [None] * len(views)
     members: dict[int, list[int]] = {}
-    alone: list[Unit] = []
-    find = pairs.groups.find
+    find, is_single = pairs.groups.find, pairs.single
     for index, view in enumerate(views):
-        if view.stands_alone and not (index and views[index - 1].leads):
-            alone.append(Unit((index,), _plain(view)))
+        if is_single[index]:
+            found[index] = Unit((index,), _plain(view))
         else:
             members.setdefault(find(index), []).append(index)
     missing: dict[int, list[str]] = {}
@@ -170,32 +178,25 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     stray: dict[int, list[tuple[int, str]]] = {}
     for index, call_id in pairs.orphans:
         stray.setdefault(find(index), []).append((index, call_id))
-    bound = [
-        Unit(
+    for lead, indices in members.items():
+        found[indices[0]] = Unit(
             tuple(indices),
             _kind(views, indices),
             tuple(missing.get(lead, ())),
             tuple(stray.get(lead, ())),
             lead in missing and not any(views[index].results for index in indices),
         )
-        for lead, indices in members.items()
-    ]
-    if not bound:
-        return tuple(alone)
-    return tuple(sorted([*alone, *bound], key=_first))
+    return tuple([unit for unit in found if unit is not None])
 
 
 def _plain(view: MessageView) -> UnitKind:
     return "orphan" if view.role == "tool" else view.role
 
 
-def _first(unit: Unit) -> int:
-    return unit.indices[0]
-
-
 def _kind(views: Sequence[MessageView], indices: list[int]) -> UnitKind:
-    if any(views[index].calls for index in indices):
-        return "tools"
+    for index in indices:
+        if views[index].calls:
+            return "tools"
     return _plain(views[indices[0]])
 
 
@@ -208,7 +209,7 @@ def in_flight(views: Sequence[MessageView], found: Sequence[Unit]) -> Unit | Non
     for index in range(len(views) - 1, -1, -1):
         view = views[index]
         if view.calls:
-            return next(unit for unit in found if index in unit.indices)
+            return next(unit for unit in reversed(found) if index in unit.indices)
         if view.role == "assistant" and not view.injected:
             return None
         if view.is_user_turn and not view.results:

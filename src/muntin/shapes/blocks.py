@@ -62,7 +62,7 @@ class BlockReader:
     @property
     def text(self) -> str:
         """Readable text, parts joined by line breaks."""
-        return "\n".join(self._texts)
+        return self._texts[0] if len(self._texts) == 1 else "\n".join(self._texts)
 
     @property
     def reasoning(self) -> str:
@@ -96,6 +96,8 @@ class BlockReader:
 
     def calls_besides(self, known: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """Return the calls that do not also stand in `known`: they live twice in some shapes."""
+        if not self._calls:
+            return ()
         ids = {call.id for call in known}
         return tuple(call for call in self._calls if call.id not in ids)
 

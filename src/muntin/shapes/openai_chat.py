@@ -50,21 +50,29 @@ class OpenAIChatShape:
     def view(self, message: dict[str, Any]) -> MessageView:
         """Read the message."""
         role = role_of(message.get("role"))
+        content = message.get("content")
+        calls = _calls(message)
+        name, identifier = message.get("name"), message.get("id")
+        name = name if isinstance(name, str) else None
+        identifier = identifier if isinstance(identifier, str) else None
+        if _is_bare(message, content):
+            # Nearly all messages of nearly all conversations: nothing to take apart.
+            text, results = content or "", ()
+            if role == "tool":
+                text, results = "", (ToolResult(call_id=_answered(message), text=text),)
+            return MessageView(
+                role=role, text=text, calls=calls, results=results, name=name, id=identifier
+            )
         read = BlockReader()
-        read.content(message.get("content"))
+        read.content(content)
         if isinstance(message.get("refusal"), str):
             read.content(message["refusal"])
         if isinstance(message.get("reasoning_content"), str):
             read.block({"type": "reasoning", "text": message["reasoning_content"]})
-        calls = _calls(message)
         text, results = read.text, read.results
         if role == "tool":
-            # A `function` message names the function where a `tool` message names the call.
-            answered = message.get("tool_call_id") or _legacy_id(message)
-            results = (*results, ToolResult(call_id=answered, text=text))
+            results = (*results, ToolResult(call_id=_answered(message), text=text))
             text = ""
-        name = message.get("name")
-        identifier = message.get("id")
         return MessageView(
             role=role,
             text=text,
@@ -75,8 +83,8 @@ class OpenAIChatShape:
             signed=read.signed,
             media=read.media,
             unknown=read.unknown,
-            name=name if isinstance(name, str) else None,
-            id=identifier if isinstance(identifier, str) else None,
+            name=name,
+            id=identifier,
         )
 
     def with_text(self, message: dict[str, Any], text: str) -> dict[str, Any]:
@@ -87,7 +95,7 @@ class OpenAIChatShape:
         self, message: dict[str, Any], texts: Mapping[str, str | None]
     ) -> dict[str, Any]:
         """Copy the message with other result texts."""
-        text = texts.get(message.get("tool_call_id") or _legacy_id(message))
+        text = texts.get(_answered(message))
         if text is None or role_of(message.get("role")) != "tool":
             return message
         if isinstance(message.get("content"), list):
@@ -108,6 +116,23 @@ class OpenAIChatShape:
 _LEGACY = "function:"
 
 
+def _is_bare(message: Mapping[str, Any], content: Any) -> bool:
+    """Say whether there are no blocks, no refusal and no reasoning to read."""
+    return (
+        (content is None or type(content) is str)
+        and message.get("refusal") is None
+        and message.get("reasoning_content") is None
+    )
+
+
+def _answered(message: Mapping[str, Any]) -> str:
+    """Name the call that a message answers.
+
+    A `function` message names the function where a `tool` message names the call.
+    """
+    return message.get("tool_call_id") or _legacy_id(message)
+
+
 def _legacy_id(message: Mapping[str, Any]) -> str:
     """Name the call that a `function` message answers; the protocol has no id for it."""
     if message.get("role") == "function" and message.get("name"):
@@ -116,6 +141,8 @@ def _legacy_id(message: Mapping[str, Any]) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    if "tool_calls" not in message and "function_call" not in message:
+        return ()
     calls: list[ToolCall] = []
     given = message.get("tool_calls")
     if isinstance(given, Sequence) and not isinstance(given, str):

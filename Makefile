@@ -43,11 +43,14 @@ demo: $(if $(wildcard $(VENV)/.installed-dev),$(VENV)/.installed-dev,$(VENV)/.in
 
 # --- tests and gates -----------------------------------------------------------------------------
 
+# One worker a core; whoever is done takes over from the others.
+parallel := -n auto --dist worksteal --inline-snapshot=disable
+
 test: $(VENV)/.installed-dev ## Run the quick tests (a few minutes)
-	@MUNTIN_PROFILE=quick $(python) -m pytest --quiet $(ARGS)
+	@MUNTIN_PROFILE=quick $(python) -m pytest --quiet $(parallel) $(ARGS)
 
 test-all: $(VENV)/.installed-dev ## Run every test: slow ones, ten times the examples, notebooks
-	@MUNTIN_PROFILE=full $(python) -m pytest --quiet -m "" --timeout 1800 $(ARGS)
+	@MUNTIN_PROFILE=full $(python) -m pytest --quiet $(parallel) -m "" --timeout 1800 $(ARGS)
 
 check: check-style check-types check-floors check-words ## Check style, types, architecture, dependencies and spelling
 .PHONY: check-style check-types check-floors check-words

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from counters import COUNTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,6 +86,19 @@ class Door:
         if self.name == "sync":
             return getattr(owner, name)(*args, **kwargs)
         return asyncio.run(getattr(owner, f"a{name}")(*args, **kwargs))
+
+
+@pytest.fixture
+def own_loop() -> Iterator[None]:
+    """Lend the test an event loop and close it.
+
+    LlamaIndex asks for the current loop in sync code, gets a new one, and never closes it.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture(params=["sync", "async"])

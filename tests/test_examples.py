@@ -88,6 +88,7 @@ def _earlier(example: CodeExample) -> list[CodeExample]:
     return chain
 
 
+@pytest.mark.usefixtures("own_loop")
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_the_example_runs_and_prints_what_it_says(
     example: CodeExample, eval_example: EvalExample

@@ -60,11 +60,12 @@ class WindowLedger:
     from llama_index_muntin import WindowLedger
 
     ledger = WindowLedger(window=8192, output_reserve=1024, fixed_tokens=168)
+    ledger.expect_history(9000)
     print(ledger.spendable, ledger.context_room("where?"))
-    #> 7000 2445
+    #> 7000 2447
     ledger.charge_context("where?", 1000)
     print(ledger.history_room("where?"))
-    #> 5988
+    #> 5993
     ```
     """
 

@@ -1,8 +1,7 @@
 """Agents stay inside their window, step after step, and forget nothing."""
 
-# LlamaIndex is only partly typed, and the tests pass settings on as they come.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+# Settings are passed on as they come.
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 
@@ -35,12 +34,8 @@ from muntin import ConfigurationError, ContextWindowExceeded, ToolResultStore, c
 from muntin.shapes import view
 from muntin.testing import RequestOverflow
 
-# A workflow looks at every attribute of its agents, the deprecated ones of pydantic included.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The `__fields__:DeprecationWarning", "ignore:The `__fields_set__:DeprecationWarning",
-    "ignore:Accessing the 'model_:DeprecationWarning",
-    "ignore:is_running called:DeprecationWarning",
-)  # fmt: skip
+# ReActAgent asks its context from within a step.
+pytestmark = pytest.mark.filterwarnings("ignore:is_running called:DeprecationWarning")
 
 QUESTION = "Anything odd in the log?"
 HAS_STREAMING = "streaming" in FunctionAgent.model_fields
@@ -280,7 +275,7 @@ def test_after_a_forced_answer_the_next_run_begins_sound() -> None:
         [*(call("read_log", part=n) for n in range(3)), "So far nothing.", "You are welcome."],
         window=8000, num_output=500,
     )  # fmt: skip
-    agent = with_window(FunctionAgent(llm=llm, tools=[read_log]))
+    agent: Any = with_window(FunctionAgent(llm=llm, tools=[read_log]))
     memory = CompactingMemory.from_defaults(llm=llm)
 
     async def go() -> str:
@@ -394,8 +389,9 @@ def test_the_given_agent_is_not_changed() -> None:
 
     assert type(agent) is FunctionAgent
     assert agent.tools == tools
+    names = [tool.metadata.name for tool in windowed.tools]
     assert isinstance(windowed, FunctionAgent)
-    assert [tool.metadata.name for tool in windowed.tools] == ["read_log", "read_tool_result"]
+    assert names == ["read_log", "read_tool_result"]
 
 
 def test_an_agent_class_of_ones_own_keeps_what_it_does() -> None:
@@ -440,7 +436,7 @@ def test_runs_at_the_same_time_do_not_mix_their_steps() -> None:
         return call("read_log", part=part) if steps < 3 else f"log {part} is quiet"
 
     llm = StrictLLM(reply, window=12_000, num_output=500)
-    agent = with_window(FunctionAgent(llm=llm, tools=[read_log]))
+    agent: Any = with_window(FunctionAgent(llm=llm, tools=[read_log]))
 
     async def go() -> list[str]:
         runs = [

@@ -1,8 +1,7 @@
 """Nodes and messages go to the core and back without a loss, and never the caller's own objects."""
 
-# LlamaIndex is only partly typed, and the tests pass settings on as they come.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+# Settings are passed on as they come.
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

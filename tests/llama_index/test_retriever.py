@@ -1,8 +1,7 @@
 """Several retrievers become one that keeps a budget, and none of them holds up the loop."""
 
-# LlamaIndex is only partly typed, and the tests pass settings on as they come.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+# Settings are passed on as they come.
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

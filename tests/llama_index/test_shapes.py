@@ -1,8 +1,7 @@
 """LlamaIndex messages are counted, paired and changed like all others, in every form."""
 
-# LlamaIndex is only partly typed, and the tests pass settings on as they come.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+# Settings are passed on as they come.
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Any LlamaIndex model can write recaps, through the door it was asked at."""
 
-# LlamaIndex is only partly typed, and the tests pass settings on as they come.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
+# Settings are passed on as they come.
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ def test_every_source_gets_its_section_inside_the_window(
                  "Person: Ordered A-3.", "[Current question]\nIs order A-3 late?"):  # fmt: skip
         assert part in ended.out
     assert estimate_tokens(ended.out) <= 800
+    told = [int(n) for n in re.findall(r"Where is order A-(\d+)\?", ended.out)]
+    assert len(told) > 2
+    assert told == sorted(told)
     assert "of 800 tokens used" in ended.err
 
 

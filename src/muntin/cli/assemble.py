@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -179,6 +180,7 @@ def assemble(
             shorten=True,
         )
         dress = Layout.xml() if layout == "xml" else Layout()
+        dress = replace(dress, ordering="document")  # a conversation reads from old to new
         counter = counter_of(model)
         try:
             builder = ContextBuilder(config, token_counter=counter, layout=dress)

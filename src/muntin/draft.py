@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from muntin.message_tokens import REPLY_TOKENS
 from muntin.reinjection import is_state_block
 from muntin.report import Event
-from muntin.turns import in_flight, leading_system, newest_user, units
+from muntin.turns import divide, in_flight, leading_system, newest_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,7 +98,9 @@ class Draft:
             ):
                 self.views[index] = replace(view, injected=True)
         views = self.views
-        self.units = units(views)
+        division = divide(views, self.counts.kept_for(self.measured))
+        self.counts.keep_for(self.measured, division)
+        self.units = division.units
         self.leading = leading_system(views)
         self.question = newest_user(views)
         self.tail = in_flight(views, self.units)
@@ -115,6 +117,7 @@ class Draft:
             stays.add(self.tail.first)
         self._held_firsts = stays
         self.held = [self._unit_of[first] for first in sorted(stays)]
+        self._loose = [unit for unit in self.units if unit.indices[0] not in stays]
 
     def _is_note(self, text: str) -> bool:
         return text.startswith(self.note_prefixes) or (
@@ -192,6 +195,11 @@ class Draft:
         """Whether a unit holds something protected or is in flight."""
         return unit.first in self._held_firsts
 
+    def standing(self) -> list[Unit]:
+        """List the units that are neither held nor out, oldest first."""
+        out = self._out
+        return [unit for unit in self._loose if unit.indices[0] not in out]
+
     def unit_of(self, index: int) -> Unit:
         """Find the unit a message belongs to."""
         return self._unit_of[index]
@@ -202,7 +210,8 @@ class Draft:
 
     def folded(self) -> list[Unit]:
         """List the units that are out, oldest first."""
-        return [unit for unit in self.units if self.is_out(unit.first)]
+        out = self._out
+        return [unit for unit in self.units if unit.indices[0] in out]
 
     def current_results(self, indices: Iterable[int]) -> list[str]:
         """List result texts as they read now."""
@@ -231,12 +240,15 @@ class Draft:
         """
         place = self.leading if note_before is None else note_before
         for unit in self.units:
-            if unit.first < place <= unit.last and not self.is_out(unit.first):
+            if unit.first >= place:
+                break
+            if place <= unit.last and not self.is_out(unit.first):
                 place = unit.first
+        out, changed = self._out, self.changed
         kept: list[Any] = []
         for index, message in enumerate(self.messages):
             if index == place and self.note is not None:
                 kept.append(self.note)
-            if not self.is_out(index):
-                kept.append(self.changed.get(index, message))
+            if index not in out:
+                kept.append(changed.get(index, message))
         return kept

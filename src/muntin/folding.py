@@ -63,10 +63,14 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     for unit in folded:
         draft.drop(unit, "summarised", "digested")
     kept = [unit for unit in foldable if unit.first not in gone]
-    for unit in kept:
-        for index in draft.shortenable(unit.indices):
-            if draft.size[index] > cap + FRAMING_TOKENS and index not in draft.changed:
-                cut_results(draft, plan, index, cap)
+    long = [
+        index
+        for unit in kept
+        for index in unit.indices
+        if draft.size[index] > cap + FRAMING_TOKENS and index not in draft.changed
+    ]
+    for index in draft.shortenable(long):
+        cut_results(draft, plan, index, cap)
     if plan.asks_model:
         text = yield from _recap(draft, plan, text)
     write_note(draft, plan, text)
@@ -82,7 +86,7 @@ def _choose(
 ) -> tuple[list[Unit], str]:
     """Choose the units that go, and write what they leave behind."""
     sizes = [_expected(draft, unit, cap) for unit in foldable]
-    now = sum(draft.size[index] for unit in foldable for index in unit.indices)
+    now = sum([draft.size[index] for unit in foldable for index in unit.indices])
     excess = draft.total - now + sum(sizes) - target
 
     def chosen(note: int) -> list[Unit]:
@@ -107,22 +111,18 @@ def _foldable(draft: Draft, *, keep_task_within: int) -> list[Unit]:
     keeps_task = task is not None and draft.size[task] <= keep_task_within
     return [
         unit
-        for unit in draft.units
-        if not draft.is_held(unit)
-        and not unit.unanswered
-        and not draft.is_out(unit.first)
-        and not (keeps_task and task in unit.indices)
+        for unit in draft.standing()
+        if not unit.unanswered and not (keeps_task and task in unit.indices)
     ]
 
 
 def _expected(draft: Draft, unit: Unit, cap: int) -> int:
     """Estimate what a unit takes once its results are cut to `cap`."""
-    return sum(
-        min(draft.size[index], cap + FRAMING_TOKENS)
-        if draft.views[index].results
-        else draft.size[index]
-        for index in unit.indices
-    )
+    expected, most = 0, cap + FRAMING_TOKENS
+    for index in unit.indices:
+        size = draft.size[index]
+        expected += most if size > most and draft.views[index].results else size
+    return expected
 
 
 def _oldest(foldable: Sequence[Unit], sizes: Sequence[int], excess: int, step: int) -> list[Unit]:

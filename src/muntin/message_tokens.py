@@ -42,6 +42,8 @@ FRAMING_TOKENS = 4
 """Around one message: three, and one for the role, which is a single token in every vocabulary."""
 _TEXTS = 8
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
+_STARTS = 4
+"""Conversations of which is remembered what the next fit can go on from."""
 REPLY_TOKENS = 3
 """Once per request: what primes the reply."""
 
@@ -121,6 +123,7 @@ class MessageCounts:
         self._by_key: OrderedDict[Any, Measured] = OrderedDict()
         self._characters = 0
         self._told: OrderedDict[Any, tuple[Any, str, int]] = OrderedDict()
+        self._starts: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
 
     def measure(self, message: Any) -> Measured:
@@ -185,6 +188,20 @@ class MessageCounts:
                 self._told.popitem(last=False)
         return text, tokens
 
+    def kept_for(self, told: list[Measured]) -> Any:
+        """Recall what was kept for a conversation that this one continues; `None` if nothing."""
+        # Messages that were measured before are the same objects, so this compares pointers.
+        for start, kept in reversed(self._starts):
+            if told[: len(start)] == start:
+                return kept
+        return None
+
+    def keep_for(self, told: list[Measured], kept: Any) -> None:
+        """Keep what was found out about a conversation, in place of what it continues."""
+        with self._lock:
+            others = [one for one in self._starts if told[: len(one[0])] != one[0]]
+            self._starts = [*others, (told, kept)][-_STARTS:]
+
     def _measure_anew(self, message: Any) -> Measured:
         shape = shape_of(message)
         parts = _copy(shape.parts(message))
@@ -215,6 +232,7 @@ class MessageCounts:
         self._by_id.clear()
         self._by_key.clear()
         self._told.clear()
+        self._starts = []
         self._characters = 0
         self._ratio = ratio
 

@@ -119,8 +119,8 @@ def cap_for(share: float, room: int) -> int:
 
 def _old_results(draft: Draft) -> Iterator[int]:
     """Yield the messages with results that are neither protected nor in flight."""
-    for unit in draft.units:
-        if unit.kind == "tools" and not draft.is_held(unit):
+    for unit in draft.standing():
+        if unit.kind == "tools":
             yield from draft.shortenable(unit.indices)
 
 
@@ -141,7 +141,6 @@ def drop_repeats(draft: Draft, plan: Plan) -> None:
     """Replace results that a later identical call superseded, or that a later result repeats."""
     superseded = plan.prompts.get("conversation.superseded")
     duplicate = plan.prompts.get("conversation.duplicate")
-    may_change = set(_old_results(draft))
     calls: set[tuple[str, str]] = set()
     texts: set[str] = set()
     for unit in reversed(draft.units):
@@ -159,7 +158,7 @@ def drop_repeats(draft: Draft, plan: Plan) -> None:
                 elif result.text in texts:
                     marks[result.call_id] = duplicate
                 texts.add(result.text)
-            if marks and index in may_change:
+            if marks and not draft.is_held(unit) and draft.shortenable((index,)):
                 repeats = all(mark == duplicate for mark in marks.values())
                 draft.write_results(index, marks, "exact_duplicate" if repeats else "superseded")
         calls.update((call.name, call.arguments) for call in made.values())

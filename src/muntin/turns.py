@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from muntin.shapes.views import MessageView
 
 __all__ = (
+    "Division",
     "PairingProblem",
     "Unit",
     "UnitKind",
     "cut_points",
+    "divide",
     "in_flight",
     "leading_system",
     "newest_user",
@@ -51,6 +53,16 @@ class Unit:
     is_bare: bool = False
     """Whether it has calls and not one result."""
 
+    def moved(self, by: int) -> Unit:
+        """Return the same unit of a conversation that has `by` messages more in front."""
+        return Unit(
+            tuple([index + by for index in self.indices]),
+            self.kind,
+            self.unanswered,
+            tuple([(index + by, call_id) for index, call_id in self.orphans]),
+            self.is_bare,
+        )
+
     @property
     def first(self) -> int:
         """Position of its first message."""
@@ -60,6 +72,18 @@ class Unit:
     def last(self) -> int:
         """Position of its last message."""
         return self.indices[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """A conversation divided into units, and how far that holds whatever is said next."""
+
+    units: tuple[Unit, ...]
+    """All units, in the order of their first message."""
+    closed: int
+    """Position before which no unit can grow: every call is answered there."""
+    closed_units: int
+    """How many units lie before that position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +126,23 @@ class _Pairs:
     """Whether a message has nothing to do with any other."""
     open: dict[str, list[int]]
     orphans: list[tuple[int, str]]
+    closed: int
+    """Position before which everything is paired for good."""
 
 
 def _pair(views: Sequence[MessageView]) -> _Pairs:
     groups = _Groups(len(views))
     waiting: dict[str, list[int]] = {}
     orphans: list[tuple[int, str]] = []
-    leads = False
+    leads, closed = False, 0
     single: list[bool] = []
     for index, view in enumerate(views):
         after_lead, leads = leads, view.leads
         is_single = not after_lead and view.stands_alone
         single.append(is_single)
         if is_single:
+            if not waiting:
+                closed = index + 1
             continue
         if index and view.role == "assistant":
             before = views[index - 1]
@@ -131,7 +159,9 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
                 del waiting[result.call_id]
         for call in view.calls:
             waiting.setdefault(call.id, []).append(index)
-    return _Pairs(groups, single, waiting, orphans)
+        if not (waiting or view.leads or view.item):
+            closed = index + 1
+    return _Pairs(groups, single, waiting, orphans, closed)
 
 
 def _newest(waiting: dict[str, list[int]]) -> list[int] | None:
@@ -161,6 +191,28 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     #> [(0,), (1, 2)]
     ```
     """
+    return divide(views).units
+
+
+def divide(views: Sequence[MessageView], known: Division | None = None) -> Division:
+    """Divide a conversation into units, going on from where an earlier division holds.
+
+    Args:
+        views: The conversation.
+        known: Division of a conversation that this one continues; `None` begins anew.
+    """
+    start = known.closed if known is not None else 0
+    found, closed = _divide(views[start:] if start else views)
+    if known is not None and start:
+        found = [*known.units[: known.closed_units], *(unit.moved(start) for unit in found)]
+    closed += start
+    size = len(found)
+    while size and found[size - 1].indices[0] >= closed:
+        size -= 1
+    return Division(units=tuple(found), closed=closed, closed_units=size)
+
+
+def _divide(views: Sequence[MessageView]) -> tuple[list[Unit], int]:
     pairs = _pair(views)
     # Each unit is put where its first message stands: that is their order, without a sort.
     found: list[Unit | None] = [None] * len(views)
@@ -186,7 +238,7 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
             tuple(stray.get(lead, ())),
             lead in missing and not any(views[index].results for index in indices),
         )
-    return tuple([unit for unit in found if unit is not None])
+    return [unit for unit in found if unit is not None], pairs.closed
 
 
 def _plain(view: MessageView) -> UnitKind:

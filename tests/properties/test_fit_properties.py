@@ -16,7 +16,7 @@ from muntin.fit import afit_messages, fit_messages
 from muntin.message_tokens import count_messages
 from muntin.shapes import shape_of, view
 from muntin.tokens import count_tokens
-from muntin.turns import leading_system, newest_user, pairing_problems
+from muntin.turns import Division, divide, leading_system, newest_user, pairing_problems
 from strategies import SHAPES, any_text, conversations, nasty_text
 
 if TYPE_CHECKING:
@@ -219,3 +219,15 @@ def test_notes_are_of_the_shape_of_the_conversation(shape: str, door: Door) -> N
     fitted = door(fit_messages, afit_messages, messages, budget=budget)
     assert all(isinstance(message, type(messages[0])) for message in fitted.messages)
     assert all(shape_of(message) for message in fitted.messages)
+
+
+@given(conversation=conversations(max_turns=4), seen=st.lists(st.floats(0, 1), max_size=3))
+def test_dividing_on_from_an_earlier_division_finds_the_same_units(
+    conversation: list[Any], seen: list[float]
+) -> None:
+    """What is remembered of a shorter conversation must not part a late result from its call."""
+    views = [view(message) for message in conversation]
+    known: Division | None = None
+    for share in sorted(seen):
+        known = divide(views[: int(share * len(views))], known)
+    assert divide(views, known) == divide(views)

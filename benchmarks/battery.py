@@ -121,10 +121,11 @@ def result(call_id: str, content: str) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
-def long_history(size: int) -> list[Message]:
+def long_history(size: int, *, most_lines: int = 5) -> list[Message]:
     """A long chat with an agent: questions, tool rounds of one to three calls, answers.
 
-    It ends with a question; about 55 tokens a message.
+    It ends with a question. With five lines in a result at most a message has about 55 tokens,
+    with fifty about 220, as in real runs of agents.
     """
     draw = random.Random(1)
     messages: list[Message] = [{"role": "system", "content": "You help customers of a shop. " * 10}]
@@ -136,7 +137,7 @@ def long_history(size: int) -> list[Message]:
         ids = [f"{turn}-{at}" for at in range(draw.choice((0, 0, 1, 1, 2, 3)))]
         if ids:
             messages.append(call(*ids))
-            messages += [result(one, _looked_up(draw, one)) for one in ids]
+            messages += [result(one, _looked_up(draw, one, most_lines)) for one in ids]
         messages.append({"role": "assistant", "content": _prose(draw, 10, 50)})
     del messages[size - 1 :]
     while messages[-1].get("tool_calls") or messages[-1]["role"] == "tool":
@@ -144,10 +145,10 @@ def long_history(size: int) -> list[Message]:
     return [*messages, {"role": "user", "content": "And where is the very first one?"}]
 
 
-def _looked_up(draw: random.Random, order: str) -> str:
+def _looked_up(draw: random.Random, order: str, most_lines: int = 5) -> str:
     lines = [
         {"sku": f"S{draw.randint(1000, 9999)}", "note": _prose(draw, 3, 12)}
-        for _ in range(draw.randint(1, 5))
+        for _ in range(draw.randint(1, most_lines))
     ]
     return json.dumps({"order": order, "shelf": draw.randint(1, 999), "lines": lines})
 

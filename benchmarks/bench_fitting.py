@@ -34,15 +34,17 @@ if TYPE_CHECKING:
 SIZE = int(os.environ.get("MUNTIN_FITTING", "5000"))
 """Messages of the history."""
 SHARES = (0.5, 0.9)
-APPENDED = 40
+LINES = 5
+"""Lines of a result at most, where messages are short; a real run has ten times as many."""
+APPENDED = 20
 """Messages that are appended one by one; the cost is their mean."""
 COLD, WARM, GROWTH = 1.5, 0.05, 1.15
 _ROUNDS = 5
 
 
 def run() -> list[Table]:
-    """Measure both."""
-    return [trimming(), scaling()]
+    """Measure trimming of short and of real-sized messages, and growth."""
+    return [trimming(LINES), trimming(10 * LINES), scaling()]
 
 
 def _texts(history: Sequence[Message]) -> list[str]:
@@ -50,10 +52,10 @@ def _texts(history: Sequence[Message]) -> list[str]:
     return texts + [json.dumps(made) for one in history for made in one.get("tool_calls") or ()]
 
 
-def trimming() -> Table:
+def trimming(most_lines: int) -> Table:
     """Trim to half and to nine tenths: once, and after each of some appended messages."""
     counter = TiktokenCounter("o200k_base")
-    longer = long_history(SIZE + APPENDED)
+    longer = long_history(SIZE + APPENDED, most_lines=most_lines)
     history = [*longer[: SIZE - 1], longer[-1]]
     texts = _texts(history)
     whole = count_messages(history, counter=counter)
@@ -64,6 +66,7 @@ def trimming() -> Table:
     rows: list[tuple[Cell, ...]] = []
     for share in SHARES:
         budget = int(share * whole)
+        peers = [_langchain, _agentmaker] if most_lines == LINES else []
         cold = compare(_cold(history, budget, counter), full, rounds=_ROUNDS)
         warm = compare(_warm(longer, budget, counter), full, rounds=_ROUNDS)
         rows.append(
@@ -71,17 +74,12 @@ def trimming() -> Table:
                 f"{share:.0%}",
                 at_most(1 / cold.times_faster, COLD, " full counts"),
                 at_most(1 / warm.times_faster / APPENDED, WARM, " full counts"),
-                *(
-                    1 / compare(theirs, full, rounds=3).times_faster if theirs else None
-                    for theirs in (
-                        _langchain(history, budget, counter),
-                        _agentmaker(history, budget, counter),
-                    )
-                ),
+                *(_cost(make(history, budget, counter), full) for make in peers),
+                *[None] * (2 - len(peers)),
             )
         )
     return Table(
-        title=f"Trimming {SIZE:,} messages of text and tool rounds, in full counts (o200k)",
+        title=f"Trimming {SIZE:,} messages of {whole // SIZE} tokens, in full counts (o200k)",
         columns=(
             "kept",
             "cold",
@@ -96,10 +94,14 @@ def trimming() -> Table:
             "with the same `counts=`, the calls that move the cut included.",
             "Peers remember nothing between calls. LangChain's runs with `include_system`; "
             "agentmaker's keeps three steps behind a summary that costs nothing here, so it looks "
-            "at the budget once and then throws away all but the newest steps. A peer that is "
-            "not installed has no figure.",
+            "at the budget once and then throws away all but the newest steps. They are timed "
+            "with the shorter messages only, and where they are installed.",
         ),
     )
+
+
+def _cost(theirs: Callable[[], object] | None, full: Callable[[], object]) -> float | None:
+    return None if theirs is None else 1 / compare(theirs, full, rounds=3).times_faster
 
 
 def _cold(history: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:

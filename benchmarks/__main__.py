@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from benchmarks._harness import Table, machine, versions
+from benchmarks.make_figures import PAGE, page
 
 HERE = Path(__file__).resolve().parent
 KINDS = ("bench_", "quality_")
@@ -88,6 +89,7 @@ def write(results: dict[str, Result]) -> None:
     for part, result in ordered.items():
         lines += [f"## {part}", "", result["markdown"], _surroundings(result), ""]
     (HERE / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    PAGE.write_text(page(ordered), encoding="utf-8")
 
 
 def _surroundings(result: Result) -> str:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -21,6 +24,7 @@ TITLES = {
     "bench_fitting": "Fitting conversations",
     "bench_compaction": "Compaction",
     "bench_counting": "Counting",
+    "bench_llama_index": "LlamaIndex",
     "quality_battery": "Conversations that break trimmers",
     "quality_histories": "Recall in long conversations",
     "quality_retrieval": "What a budget keeps of the answers",
@@ -32,11 +36,11 @@ _OPENING = """# Figures
 What `make bench` measured, against what people use today, in the same run and on the same data.
 Speeds are ratios of two things timed in turns, because seconds are those of one machine;
 a goal that was missed says so.
-This page is generated: `python -m benchmarks.make_figures`.
+`make bench` writes this page, and so does `python -m benchmarks.make_figures`.
 """
 
 
-def page(results: dict[str, Any]) -> str:
+def page(results: Mapping[str, Any]) -> str:
     """Return the page: the goals in one table, then every part with its machine and versions."""
     known = [name for name in TITLES if name in results]
     parts = known + sorted(set(results) - set(known))

@@ -33,10 +33,6 @@ def turn(n):
     ]
 
 
-def whole(history):
-    return history
-
-
 def newest(history):
     return [history[0], *history[max(1, len(history) - 24) :]]
 
@@ -54,7 +50,7 @@ def requests(fitted):
 
 compactor = HistoryCompactor(trigger_tokens=2000)  # summarises by extraction; give it a model
 STRATEGIES = {
-    "whole history": (whole, GREY),
+    "whole history": (list, GREY),
     "newest 24 messages": (newest, RED),
     "compaction": (compactor.compact, BLUE),
 }

@@ -90,7 +90,7 @@ def _usage(error: Any) -> str:
     command = context.command_path if context is not None else "muntin"
     if not said:  # no command was given: the help has been shown instead
         return f"give a command; see {command} --help"
-    return f"{said.rstrip('.')}; see {command} --help"
+    return f"{said.rstrip('.?')}; see {command} --help"
 
 
 app = typer.Typer(

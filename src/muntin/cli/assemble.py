@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from muntin.cli.failures import DOES_NOT_FIT, SOURCE_FAILED, Failure
+from muntin.cli.failures import DOES_NOT_FIT, Failure
 from muntin.cli.files import read_text, write_bytes, write_reports
 from muntin.cli.options import (
     Html,
@@ -21,13 +21,12 @@ from muntin.cli.options import (
     text_of,
     tokens,
 )
-from muntin.cli.terminal import emit, emit_json, heard_warnings, note, progress, show_report
+from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from muntin.candidates import Candidate
-    from muntin.cli.search import Search
 
 __all__ = ("assemble",)
 
@@ -148,6 +147,7 @@ def assemble(
     --window 8k --model gpt-4o --html report.html
     """  # fmt: skip
     from muntin.builder import ContextBuilder
+    from muntin.cli.reading import facts_of, searched, tell_of
     from muntin.config import ContextConfig
     from muntin.errors import ConfigurationError
     from muntin.layout import Layout
@@ -162,7 +162,7 @@ def assemble(
         if memory:
             given["memory"] = _notes(memory, asked)
         if docs:
-            search = _searched(docs, asked, include or (), exclude or ())
+            search = searched(docs, asked, include or (), exclude or ())
             given["rag"] = search.best(top)
         if history is not None:
             given["history"] = _said(history, asked)
@@ -194,12 +194,12 @@ def assemble(
             sources=[CallableSource(name, _handing(found)) for name, found in given.items()],
             system_prompt=text_of(system),
         )
-    _tell_of(search, len(given.get("rag", ())))
+    tell_of(search, len(given.get("rag", ())))
     if output is not None:
         write_bytes(output, f"{context.text}\n".encode("utf-8", "replace"))
     write_reports([context.report], report=report, html=html)
     if json:
-        emit_json({"text": context.text, "report": context.report.to_dict(), **_facts(search)})
+        emit_json({"text": context.text, "report": context.report.to_dict(), **facts_of(search)})
         return
     if output is None:
         emit(context.text)
@@ -226,50 +226,3 @@ def _said(path: Path, question: str) -> list[Candidate]:
     if len(chats) > 1:
         raise Failure(f"{path} holds {len(chats)} conversations: --history takes a file with one")
     return from_messages(chats[0].messages, question)
-
-
-def _searched(
-    paths: Sequence[Path], question: str, include: Sequence[str], exclude: Sequence[str]
-) -> Search:
-    from muntin.cli.documents import find_documents
-    from muntin.cli.search import Search
-
-    documents, skipped = find_documents(paths, include=include, exclude=exclude)
-    search = Search(question)
-    search.skipped += skipped
-    with progress("reading documents", sum(one.size for one in documents)) as advance:
-        search.read(documents, advance)
-    if not search.files:
-        why = f", {len(search.skipped)} skipped: {_reasons(search)}" if search.skipped else ""
-        named = " ".join(map(str, paths))
-        raise Failure(f"nothing to read in {named}{why}: name other --docs", code=SOURCE_FAILED)
-    return search
-
-
-def _tell_of(search: Search | None, found: int) -> None:
-    if search is None:
-        return
-    if search.skipped:
-        examples = ", ".join(str(path) for path, _ in search.skipped[:3])
-        more = ", ..." if len(search.skipped) > 3 else ""
-        note(f"skipped {len(search.skipped):,} files ({_reasons(search)}): {examples}{more}")
-    note(f"searched {search.passages:,} passages of {search.files:,} files")
-    if not found:
-        note("no passage shares a word with the question: ask in the words of the documents")
-
-
-def _reasons(search: Search) -> str:
-    from collections import Counter
-
-    times = Counter(reason for _, reason in search.skipped)
-    return ", ".join(f"{count:,} {reason}" for reason, count in times.most_common())
-
-
-def _facts(search: Search | None) -> dict[str, object]:
-    """Say what was searched, for `--json`."""
-    if search is None:
-        return {}
-    return {
-        "searched": {"files": search.files, "passages": search.passages},
-        "skipped": [{"path": str(path), "reason": reason} for path, reason in search.skipped],
-    }

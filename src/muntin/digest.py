@@ -260,7 +260,8 @@ def _remarks(entry: DigestEntry, calls: list[DigestEntry]) -> Iterator[tuple[str
             what = " ".join(filter(None, (name, _cut(values, 80))))
             yield "failed", _cut(f"{what}: {problem}" if what else problem), _FAILED
     elif entry.role in ("user", "assistant") and not entry.text.lstrip().startswith(("{", "[")):
-        for sentence in sentences(entry.text):
+        # Most texts settle nothing, and are not worth being parted into sentences.
+        for sentence in sentences(entry.text) if is_settling(entry.text) else ():
             if is_settling(sentence):
                 said = _cut(sentence)
                 yield ("said" if entry.role == "user" else "noted"), said, _SETTLED

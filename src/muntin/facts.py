@@ -144,7 +144,10 @@ def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
     line_end = -1
     head = ""
     for match in _TOKEN.finditer(text):
-        token = match[0].rstrip(_TRAILING)
+        word = match[0]
+        if word.isalpha() and word[1:].islower():
+            continue  # a plain word, which `kind_of` would not take either: most are
+        token = word.rstrip(_TRAILING)
         if len(token) < 2 or len(token) > _LONGEST_VALUE:
             continue
         kind = kind_of(token)
@@ -227,7 +230,7 @@ class _Walk:
                     child, path=(*path, key), record=record, depth=depth + 1, head=head
                 )
         for key, child in later:
-            if kind_of(key) == "id" and any(map(str.isdigit, key)):
+            if kind_of(key) == "id" and any(map(str.isdigit, key)) and len(key.split()) == 1:
                 inner = self._next()
                 yield Fact(label=_label(path), value=key, kind="id", record=inner, head=key)
                 yield from self.leaves(child, path=path, record=inner, depth=depth + 1, head=key)
@@ -237,7 +240,7 @@ class _Walk:
                 )
 
     def _leaf(self, leaf: object, path: tuple[str, ...], record: int, head: str) -> Iterator[Fact]:
-        if leaf is None or leaf == "":
+        if leaf is None:
             return
         label = _label(path)
         if isinstance(leaf, bool):
@@ -245,6 +248,8 @@ class _Walk:
             yield Fact(label=label, value=word, kind="word", record=record, head=head)
             return
         value = " ".join(str(leaf).split())
+        if not value:
+            return
         if len(value) > _LONGEST_LEAF:
             for fact in _prose(str(leaf), fallback=label):
                 yield Fact(

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from benchmarks.battery import Message, Needs, Trajectory
 
 _RESULT_ID = re.compile(r"\btr_[0-9a-f]{20}\b")
+_MARK = 32
+"""Tokens above the least result in which the id of an original has room."""
 EVERY = int(os.environ.get("MUNTIN_BATTERY_EVERY", "1"))
 """Take every n-th budget only, for a quick look."""
 
@@ -339,7 +341,8 @@ def _table(title: str, runs: Sequence[Trajectory]) -> Table:
             "count texts only, which alone puts them over by a few tokens.",
             "Giant results: share of the cases with the giant's call still there in which its "
             "result was cut (or kept whole where it fits) and the original can be read back. "
-            "A tool that is not installed has no figures.",
+            f"Counted from {_MARK} tokens above the least result, where an id has room. A tool "
+            "that is not installed has no figures.",
         ),
     )
 
@@ -370,7 +373,7 @@ def _try(tool: Tool, run: Trajectory, seen: Counter[str]) -> None:
         seen.update(_defects(run, needs, out, budget))
         seen["mutated"] += given != before
         seen["again"] += not _is_stable(tool, out, budget)
-        if run.giant:
+        if run.giant and budget >= needs.tokens + _MARK:
             _look_at_giant(tool, run, out, seen)
 
 

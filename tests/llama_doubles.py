@@ -58,6 +58,8 @@ def calling(
     """Make an assistant's message that makes one call, in one of the forms providers leave."""
     import json
 
+    if form == "block" and not hasattr(types, "ToolCallBlock"):
+        form = "openai"  # older cores have no block for it
     if form == "block":
         block = types.ToolCallBlock(tool_call_id=call_id, tool_name=name, tool_kwargs=arguments)
         return ChatMessage(role=MessageRole.ASSISTANT, blocks=[block])

@@ -15,6 +15,7 @@ except ImportError as _missing:
 
 from llama_index_muntin._conversion import candidate_of, from_muntin, node_of, to_muntin
 from llama_index_muntin._models import tokenizer_of
+from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.agents import with_window
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.memory import CompactingMemory, CompactionWarning
@@ -23,6 +24,9 @@ from llama_index_muntin.postprocessor import BudgetPostprocessor, NodesChosenEve
 from llama_index_muntin.retriever import AssembledRetriever
 from llama_index_muntin.sources import RetrieverSource
 from llama_index_muntin.summarizer import LLMSummarizer
+from muntin.shapes import register_shape
+
+register_shape(SHAPE)  # also where the entry point is not installed, as in a copied tree
 
 __all__ = (
     "AssembledRetriever",

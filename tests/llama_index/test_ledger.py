@@ -206,8 +206,9 @@ def _achat(engine: Any) -> str:
 def _stream(engine: Any) -> str:
     streamed = engine.stream_chat(QUESTION)
     text = "".join(streamed.response_gen)
-    if streamed.write_response_to_history_thread is not None:
-        streamed.write_response_to_history_thread.join()
+    writer = getattr(streamed, "write_response_to_history_thread", None)
+    if writer is not None:
+        writer.join()
     return text
 
 

@@ -109,6 +109,11 @@ def test_a_long_json_string_is_read_like_prose() -> None:
     ]
 
 
+def test_blank_strings_are_no_facts() -> None:
+    """A label with nothing behind it costs tokens and says nothing."""
+    assert labelled('{"a": "\\r", "b": " ", "c": "", "d": null}') == []
+
+
 def test_facts_are_values() -> None:
     """They are compared and hashed by content."""
     one = Fact(label="a", value="b", kind="id", record=1, head="")

@@ -132,12 +132,15 @@ class Draft:
 
     def drop(self, unit: Unit, kind: DecisionKind, reason: Reason) -> None:
         """Take a whole unit out."""
+        why = (kind, reason)
         for index in unit.indices:
             self.total -= self.size[index]
             self.size[index] = 0
-            self.changed.pop(index, None)
-            self.why[index] = (kind, reason)
-            self._out.add(index)
+            self.why[index] = why
+        self._out.update(unit.indices)
+        if self.changed:
+            for index in unit.indices:
+                self.changed.pop(index, None)
 
     def write_results(self, index: int, texts: dict[str, str], reason: Reason) -> None:
         """Let results of one message read differently."""

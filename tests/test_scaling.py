@@ -7,14 +7,13 @@ the exponent of growth is fitted: 1 is linear, 2 quadratic.
 from __future__ import annotations
 
 import asyncio
-import gc
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from benchmarks._harness import exponent
 from benchmarks.battery import long_history
+from benchmarks.bench_fitting import processor_seconds
 
 from muntin import (
     CallableSource,
@@ -100,7 +99,7 @@ def _select(size: int) -> Callable[[], object]:
 def _build(size: int) -> Callable[[], object]:
     pool = _candidates(size)
     source = CallableSource("rag", lambda query: pool)
-    return lambda: ContextBuilder().build("Which passage?", sources=[source])
+    return lambda: ContextBuilder().build_block("Which passage?", sources=[source], budget=2_000)
 
 
 def _of_text(work: Callable[[str], object]) -> Callable[[int], Callable[[], object]]:
@@ -115,7 +114,7 @@ _DOORS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]]
     "HistoryCompactor": (_MESSAGES, _compact),
     "reduce_agent": (_MESSAGES, _reduce),
     "mmr_select": (_CANDIDATES, _select),
-    "ContextBuilder.build": (_CANDIDATES, _build),
+    "ContextBuilder.build_block": (_CANDIDATES, _build),
     "count_tokens": (_CHARACTERS, _of_text(count_tokens)),
     "estimate_tokens": (_CHARACTERS, _of_text(estimate_tokens)),
     "truncate_to_tokens": (_CHARACTERS, _of_text(lambda text: truncate_to_tokens(text, 1_000))),
@@ -130,20 +129,9 @@ _DOORS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]]
 }
 
 
-def _shortest(work: Callable[[], object]) -> float:
-    """Processor seconds of the fastest of three calls."""
-    taken: list[float] = []
-    for _ in range(3):
-        gc.collect()
-        begun = time.process_time()
-        work()
-        taken.append(time.process_time() - begun)
-    return max(min(taken), 1e-6)
-
-
 @pytest.mark.parametrize("door_name", sorted(_DOORS))
 def test_time_grows_no_faster_than_the_input(door_name: str) -> None:
     """A door that is quadratic works in every demonstration and stops a long conversation."""
     sizes, make = _DOORS[door_name]
-    points = [(size, _shortest(make(size))) for size in sizes]
+    points = [(size, processor_seconds(make(size))) for size in sizes]
     assert exponent(points) < MOST, points

@@ -34,7 +34,10 @@ from muntin import ConfigurationError, ToolResultStore, count_messages
 from muntin.shapes import view
 
 # ReActAgent asks its context from within a step.
-pytestmark = pytest.mark.filterwarnings("ignore:is_running called:DeprecationWarning")
+pytestmark = [
+    pytest.mark.usefixtures("own_loop"),
+    pytest.mark.filterwarnings("ignore:is_running called:DeprecationWarning"),
+]
 
 QUESTION = "Anything odd in the log?"
 HAS_STREAMING = "streaming" in FunctionAgent.model_fields

@@ -24,6 +24,8 @@ from muntin import Candidate, Message
 from muntin.messages import ToolCall
 from muntin.shapes import view
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 MESSAGES: dict[str, Any] = {
     "text": lambda: said("user", "hi"),
     "empty": lambda: ChatMessage(role=MessageRole.ASSISTANT, blocks=[]),

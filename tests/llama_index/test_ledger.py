@@ -26,6 +26,8 @@ from muntin import ConfigurationError, ContextWindowExceeded, count_messages
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 ENGINES = (ContextChatEngine, CondensePlusContextChatEngine)
 QUESTION = "What is the cap in rule 7?"
 

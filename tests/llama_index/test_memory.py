@@ -50,6 +50,8 @@ from muntin.turns import pairing_problems
 if TYPE_CHECKING:
     from conftest import Door
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 
 def memory_of(limit: int = 1000, **more: Any) -> CompactingMemory:
     """Make a memory that counts exactly."""

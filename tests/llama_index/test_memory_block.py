@@ -23,6 +23,8 @@ from muntin import SummaryError
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 
 def block_of(**more: Any) -> MuntinMemoryBlock:
     """Make a block that counts exactly."""

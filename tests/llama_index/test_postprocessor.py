@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 
 # LlamaIndex looks for LangChain when it resolves an embedding model, and finds a sunset package.
-pytestmark = pytest.mark.filterwarnings("ignore:.langchain-community:DeprecationWarning")
+pytestmark = [
+    pytest.mark.usefixtures("own_loop"),
+    pytest.mark.filterwarnings("ignore:.langchain-community:DeprecationWarning"),
+]
 
 
 def kept(processor: BudgetPostprocessor, nodes: list[NodeWithScore], query: str = "?") -> list[str]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from conftest import Door
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 
 class SlowRetriever(FixedRetriever):
     """Search for a while, on whatever thread it is asked."""

@@ -22,6 +22,8 @@ from muntin import ContextWindowExceeded, count_message, fit_messages, repair
 from muntin.shapes import shape_of, view
 from muntin.turns import pairing_problems
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 FORMS = ("block", "openai", "anthropic", "selection")
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from conftest import Door
 
+pytestmark = pytest.mark.usefixtures("own_loop")
+
 REQUEST = SummaryRequest(text="A long story.", instruction="Shorter.", max_tokens=20)
 
 

@@ -290,8 +290,10 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Store a result that is too large, and shorten it."""
-        return self._capped(request, await handler(request))
+        """Store a result that is too large, and shorten it, off the loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self._capped, request, await handler(request))
 
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]

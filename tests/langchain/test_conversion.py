@@ -65,7 +65,7 @@ MESSAGES: tuple[BaseMessage, ...] = (
         {"type": "server_tool_result", "tool_call_id": "s1", "status": "success", "output": "x"},
         {"type": "non_standard", "value": {"type": "citation", "at": 4}},
     ]),
-    AIMessageChunk(content="Hel"),
+    AIMessageChunk(content="Hello"),
     ToolMessage("4", tool_call_id="c1", name="look", artifact={"rows": [1]}, status="error"),
     ToolMessage([{"type": "text", "text": "4"}, IMAGE], tool_call_id="c1"),
     FunctionMessage(name="look", content="4"),

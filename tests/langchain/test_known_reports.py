@@ -79,7 +79,7 @@ DONE = AIMessage("So.")
         [GO, call("a"), result("a", prose(90)), DONE, END],
         [END, call("a"), call("b"), result("a", prose(90)), result("b", prose(90, 1))],
         [GO, calls("a", "b"), result("a", prose(150)), result("b", "1"), DONE, END],
-        [END, calls(*"abcdef"), *(result(one, prose(50, ord(one))) for one in "abcdef")],
+        [END, calls(*"abcdef"), *(result(one, prose(24, ord(one))) for one in "abcdef")],
     ],
     ids=["result kept, call cut", "mixed calls", "parallel results split", "six parallel"],
 )

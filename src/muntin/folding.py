@@ -32,7 +32,7 @@ _STEP = 0.10
 """Share of the room by which a cut moves."""
 _DIGEST = 0.50
 """Share of the room the digest may take."""
-_DIGEST_BESIDE_RECALL = 0.08
+_DIGEST_BESIDE_RECALL = 0.02
 """The same when older messages are recalled word for word."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""

@@ -17,13 +17,14 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from llama_index.core.agent.workflow import AgentInput, AgentOutput, CodeActAgent, ReActAgent
+from llama_index.core.agent.workflow import AgentOutput, CodeActAgent, ReActAgent
 from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Workflow
 
 from llama_index_muntin._conversion import to_muntin
+from llama_index_muntin._guard import GuardedContext, Overrun
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin._trajectory import Steps, steps_of
@@ -173,14 +174,6 @@ def _windowed(kind: type[Any]) -> type[Any]:
     return meta(name, (_WindowedAgent, kind), {"__module__": __name__, "__qualname__": name})
 
 
-class _Overrun(Exception):  # noqa: N818 - never leaves this module
-    """The agent was about to send more than fits."""
-
-    def __init__(self, tokens: int) -> None:
-        self.tokens = tokens
-        super().__init__(tokens)
-
-
 class _StepFitter:
     """Fit the steps of one agent."""
 
@@ -218,10 +211,10 @@ class _StepFitter:
         added, sent = self._added, 0
         for _ in range(_TRIES):
             messages, shown, planned = self._fit(llm_input, items, schemas, asked, added)
-            guarded = _GuardedContext(ctx, self._steps.key, shown, self._check(schemas))
+            guarded = GuardedContext(ctx, self._steps.key, shown, self._check(schemas))
             try:
                 output = await step(guarded, messages, tools, memory)
-            except _Overrun as over:
+            except Overrun as over:
                 sent = over.tokens
                 added = max(added, sent - planned) + 1
                 continue
@@ -236,7 +229,7 @@ class _StepFitter:
         def check(messages: Sequence[Any]) -> int:
             tokens = count_messages(messages, schemas, counter=self._counter)
             if tokens > self._budget:
-                raise _Overrun(tokens)
+                raise Overrun(tokens)
             return tokens
 
         return check
@@ -300,64 +293,6 @@ class _StepFitter:
         items: list[Any] = await ctx.store.get(self._steps.key, default=[])
         await memory.aput_messages(self._steps.told(items))
         await ctx.store.set(self._steps.key, [])
-
-
-class _GuardedContext:
-    """A context that shows the fitted steps, and lets nothing too large be sent."""
-
-    def __init__(
-        self, ctx: Any, key: str, shown: list[Any], check: Callable[[Sequence[Any]], int]
-    ) -> None:
-        self._ctx = ctx
-        self._check = check
-        self.store = _FittedStore(ctx.store, key, shown)
-        self.sent: int | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Always: an agent writes what it is about to send only where somebody runs it."""
-        return True
-
-    def write_event_to_stream(self, event: Any) -> None:
-        """Pass an event on; what is about to be sent is counted first."""
-        if isinstance(event, AgentInput):
-            self.sent = self._check(event.input)
-        self._ctx.write_event_to_stream(event)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ctx, name)
-
-
-class _FittedStore:
-    """A state store that shows fitted steps, and adds new ones to the real ones."""
-
-    def __init__(self, store: Any, key: str, shown: list[Any]) -> None:
-        self._store = store
-        self._key = key
-        self._shown = shown
-
-    async def get(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        """Return a value; for the steps, the fitted ones."""
-        if path == self._key:
-            return list(self._shown)
-        return await self._store.get(path, *args, **kwargs)
-
-    async def set(self, path: str, value: Any) -> None:
-        """Set a value; for the steps, add the new ones to the real ones."""
-        if path != self._key:
-            await self._store.set(path, value)
-            return
-        before = len(self._shown)
-        if len(value) >= before and all(a is b for a, b in zip(self._shown, value, strict=False)):
-            real: list[Any] = await self._store.get(path, default=[])
-            await self._store.set(path, [*real, *value[before:]])
-            self._shown = list(value)
-        else:  # not an addition: whoever writes this means all of it
-            await self._store.set(path, value)
-            self._shown = list(value)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
 
 
 def _without_repeat(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

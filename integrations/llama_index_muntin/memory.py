@@ -251,7 +251,9 @@ class CompactingMemory(BaseMemory):
         question = _text_of(asked)
         if question is not None and question == self.log.newest_user():
             question = None
-        budget = self._budget(question)
+        budget: int = (
+            self.token_limit if self.ledger is None else self.ledger.history_room(question)
+        )
         if budget - prefix <= 0:
             raise ContextWindowExceeded(
                 "what is sent before the history",
@@ -263,12 +265,6 @@ class CompactingMemory(BaseMemory):
         if self.ledger is not None:
             self.ledger.charge_history(question, tokens)
         return messages
-
-    def _budget(self, question: str | None) -> int:
-        if self.ledger is None:
-            return self.token_limit
-        room: int = self.ledger.history_room(question)
-        return room
 
     # --- writing --------------------------------------------------------------------------------
 

@@ -58,6 +58,11 @@ def test_a_reader_that_goes_away_is_no_error(ends: str, tmp_path: Path) -> None:
     assert "Broken" not in done.stderr
 
 
+def _heed_interrupts() -> None:
+    """A run of the tests in the background ignores SIGINT, and its children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("how", [["-o", "out.json"], ["--report", "r.json"]])
 def test_ctrl_c_leaves_nothing_half_written(how: list[str], chat_file: Path) -> None:
     """What stood there before stands there after, whole, and the shell learns what happened."""
@@ -66,6 +71,7 @@ def test_ctrl_c_leaves_nothing_half_written(how: list[str], chat_file: Path) -> 
     process = subprocess.Popen(
         [*COMMAND, "trim", "-", "-b", "1200", *how],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+        preexec_fn=_heed_interrupts,
     )  # fmt: skip
     assert process.stdin is not None
     # More than a pipe holds: once this returns, the command is in the middle of reading.

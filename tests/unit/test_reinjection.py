@@ -116,7 +116,9 @@ def test_it_stays_inside_its_own_budget(findings: int, max_tokens: int) -> None:
 
 
 def test_a_budget_that_holds_no_block_is_said() -> None:
-    with pytest.raises(ContextWindowExceeded, match="the state block needs"):
+    with pytest.raises(
+        ContextWindowExceeded, match="the state block: 33 tokens needed, 9 available"
+    ):
         reinject(STATE, CHAT, max_tokens=9)
     with pytest.raises(ConfigurationError, match="at least 1"):
         reinject(STATE, CHAT, max_tokens=0)

@@ -81,10 +81,11 @@ def _build() -> Table:
             lambda c=counter: [c(one.content) for pool in offered.values() for one in pool],
             lambda b=builder: b.build("why?", sources=sources),
         )
+        taken: Cell = at_most(found.theirs * 1000, 60.0, " ms")
         ratio: Cell = found.times_faster
-        if counter is exact:
-            ratio = at_most(found.times_faster, 5.0, "x")
-        rows.append((label, at_most(found.theirs * 1000, 60.0, " ms"), ratio))
+        if counter is exact:  # counting alone takes longer than that
+            taken, ratio = found.theirs * 1000, at_most(found.times_faster, 5.0, "x")
+        rows.append((label, taken, ratio))
     return Table(
         title="build: four sources of 200 candidates, d = 384, 32,000 tokens",
         columns=("counter", "time", "times counting the candidates once"),

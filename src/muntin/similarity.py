@@ -92,9 +92,13 @@ class Cosines:
         small = self.count <= _MATRIX_ROWS
         whole = small and 4 * expected_rows >= self.count and expected_rows > 32
         self._products = [rows @ rows.T if whole else None for _, rows in self.groups]
+        alike = self.complete and len(self.groups) == 1 and self._twins[0] is None
+        self._direct = self._products[0] if alike else None  # the usual case, read off as it is
 
     def row(self, index: int) -> Row:
         """Return the cosine of candidate `index` with every candidate, shape `(n,)`."""
+        if self._direct is not None:
+            return self._direct[index]
         group, position = int(self._group[index]), int(self._position[index])
         if group < 0:
             return np.zeros(self.count)

@@ -23,10 +23,11 @@ from muntin.sources import agather, check_sources, gather
 from muntin.tokens import count_tokens, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from muntin.candidates import Embedding, Scope
     from muntin.layout import Item
+    from muntin.placement import Placement
     from muntin.prompts import PromptRegistry
     from muntin.ranking import Ranking
     from muntin.report import AssemblyReport
@@ -339,11 +340,30 @@ class ContextBuilder:
             query=plan.query,
             budget=frame.limit,
             reserve=plan.reserve,
-            notes=notes,
+            notes=(*notes, *self._small_quotas(placement, items, ranking)),
             replay=replay,
         )
         report = account_for(sheet, ranking, items, placement, frame, dress)
         return AssembledContext(page=placement.page, report=report, query=plan.query)
+
+    def _small_quotas(
+        self, placement: Placement, items: Sequence[Item], ranking: Ranking
+    ) -> Iterator[str]:
+        """Name the sources whose quota, after all fixed costs, is smaller than what waits there."""
+        waiting: dict[str, int] = {}
+        for number in ranking.order:
+            if number not in placement.items:
+                source = ranking.offers[number].source
+                waiting[source] = min(
+                    waiting.get(source, items[number].tokens), items[number].tokens
+                )
+        for source, least in waiting.items():
+            share = placement.allocation.shares[source]
+            if share.quota < least and not share.used and self.config.source_ratios[source]:
+                yield (
+                    f"source {source!r} placed nothing: its quota of {share.quota} tokens is less "
+                    f"than its smallest item ({least}); raise the budget or its ratio"
+                )
 
     def _max_tokens(self) -> int:
         if self.config.max_tokens is None:

@@ -109,6 +109,26 @@ def test_what_two_sources_say_is_handed_out_once(door: Door) -> None:
     assert len(retriever.last_report.decisions) == 3
 
 
+def test_a_message_from_history_and_from_recall_is_sent_once_and_history_keeps_it(
+    door: Door,
+) -> None:
+    """Composed memories sent what stood in the chat a second time, as something remembered."""
+    said = "The invoice number is 4711."
+    retriever = AssembledRetriever(
+        {
+            "memory": lambda query: [Candidate(said, 0.8)],
+            "history": lambda query: [Candidate(said, 0.8)],
+        },
+        max_tokens=500,
+    )
+    nodes: Any = door.call(retriever, "retrieve", "which invoice?")
+
+    assert [one.text for one in nodes] == [said]
+    assert retriever.last_report is not None
+    kept = [d.source for d in retriever.last_report.decisions if d.kind == "kept"]
+    assert kept == ["history"]
+
+
 @pytest.mark.parametrize("budget", [30, 200, 1000])
 def test_the_budget_holds(door: Door, budget: int) -> None:
     """A retriever that hands out more than asked for is cut by somebody else."""

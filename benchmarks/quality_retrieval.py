@@ -1,7 +1,8 @@
 """Does the passage that holds the answer survive? Real questions, duplicates, small budgets.
 
 The yardstick is not ours and lies outside the repository; where it is absent this part says so.
-Its questions are halved by a hash of their id: defaults were chosen on one half, both are shown.
+Its questions are halved by a hash of their id; both halves are shown, and both were seen while the
+defaults were chosen.
 """
 
 from __future__ import annotations

@@ -109,13 +109,13 @@ def test_paired_surrogates_count_as_what_they_spell() -> None:
 def test_what_is_no_text_is_refused(wrong: object) -> None:
     """Bytes counted as text give a number that means nothing."""
     with pytest.raises(TypeError, match="decode it first"):
-        estimate_tokens(wrong)  # pyright: ignore[reportArgumentType]
+        estimate_tokens(wrong)  # pyright: ignore[reportArgumentType] - the wrong value is the point
 
 
 def test_an_encoding_without_rates_is_refused() -> None:
     """Falling back in silence would report the wrong encoding's numbers."""
     with pytest.raises(ConfigurationError, match="no rates for encoding 'p50k_base'"):
-        estimate_tokens("text", encoding="p50k_base")  # pyright: ignore[reportArgumentType]
+        estimate_tokens("text", encoding="p50k_base")  # pyright: ignore[reportArgumentType] - the wrong value is the point
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_the_blocks_are_sorted_and_apart() -> None:
 def test_what_is_no_text_is_refused(wrong: object) -> None:
     """Bytes have a length too: counting them would give a number that means nothing."""
     with pytest.raises(TypeError, match="decode it first"):
-        count_tokens(wrong)  # pyright: ignore[reportArgumentType]
+        count_tokens(wrong)  # pyright: ignore[reportArgumentType] - the wrong value is the point
 
 
 def test_memory_stays_constant_however_long_the_text() -> None:

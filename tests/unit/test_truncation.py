@@ -142,7 +142,7 @@ def test_a_negative_budget_is_refused() -> None:
 def test_an_unknown_way_to_keep_is_refused() -> None:
     """A typing mistake must not silently keep the head."""
     with pytest.raises(ConfigurationError, match="'head' or 'ends', got 'tail'"):
-        truncate_to_tokens("text", 1, keep="tail")  # pyright: ignore[reportArgumentType]
+        truncate_to_tokens("text", 1, keep="tail")  # pyright: ignore[reportArgumentType] - the wrong value is the point
 
 
 @pytest.mark.parametrize("keep", ["head", "ends"])

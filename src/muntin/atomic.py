@@ -5,43 +5,75 @@ nobody else uses, in the folder of the target, are forced to the disk, and take 
 one step: a reader meets the old bytes or the new ones. The lock belongs to the open file, not to
 its existence, so a killed process leaves nothing to clean up.
 
+A file that is replaced keeps its permissions, and a new one gets those that `open` would give it.
+
 It knows nothing of what is written, and raises plain `OSError`s: what they mean is said above.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
-    from typing import IO
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from typing import IO, BinaryIO
 
-__all__ = ("discard_leftovers", "exclusive", "keep_copy", "replace_file", "replacing")
+__all__ = (
+    "discard_leftovers",
+    "exclusive",
+    "keep_copy",
+    "replace_file",
+    "replacing",
+    "write_file",
+)
 
 _SUFFIX = ".tmp"
 _POLL_SECONDS = 0.005
 """Between two tries for a lock somebody else holds."""
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file where a user says, as `open(path, "wb")` would, but whole or not at all.
+
+    A link keeps pointing where it did. What is no regular file (a pipe, `/dev/null`) cannot be
+    replaced and is written through.
+
+    Args:
+        path: The file; its folder must exist.
+        data: All of its content.
+
+    Raises:
+        OSError: The content could not be written; a regular file is as it was.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+    else:
+        replace_file(target, data)
+
+
+def replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
     """Give a file new content in one step.
 
     Args:
         path: The file; its folder must exist.
         data: All of the new content.
+        like: A file whose permissions `path` gets if it is new; None gives it those of any new
+            file of this process.
 
     Raises:
         OSError: The content could not be written; the file is as it was.
     """
-    with replacing({path: data}):
+    with _replacing({path: data}, like):
         pass
 
 
-@contextmanager
-def replacing(contents: Mapping[Path, bytes]) -> Generator[None]:
+def replacing(contents: Mapping[Path, bytes]) -> AbstractContextManager[None]:
     """Write new contents beside several files of one folder; let them take the names at the end.
 
     All that usually fails, a full disk above all, fails before the `with` block runs. Should it
@@ -53,17 +85,21 @@ def replacing(contents: Mapping[Path, bytes]) -> Generator[None]:
     Raises:
         OSError: Some content could not be written; every file is as it was.
     """
-    written: dict[str, Path] = {}
+    return _replacing(contents, None)
+
+
+@contextmanager
+def _replacing(contents: Mapping[Path, bytes], like: Path | None) -> Generator[None]:
+    written: dict[Path, Path] = {}
     try:
         for path, data in contents.items():
-            written[_written(path, data)] = path
+            written[_written(path, data, like)] = path
         yield
         for name, path in written.items():
             os.replace(name, path)  # noqa: PTH105 - the one call that is atomic on every system
     finally:
         for name in written:
-            with suppress(FileNotFoundError):
-                Path(name).unlink()
+            name.unlink(missing_ok=True)
     for folder in {path.parent for path in contents}:
         _sync_folder(folder)
 
@@ -90,7 +126,7 @@ def keep_copy(path: Path, copy: Path) -> None:
             link.unlink()  # left by a killed process of the same number
         os.link(path, link)
     except OSError:
-        replace_file(copy, path.read_bytes())
+        replace_file(copy, path.read_bytes(), like=path)
         return
     os.replace(link, copy)  # noqa: PTH105 - the one call that is atomic on every system
 
@@ -136,20 +172,46 @@ def _wait(file: IO[bytes], path: Path, until: float, timeout: float) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _written(path: Path, data: bytes) -> str:
+def _written(path: Path, data: bytes, like: Path | None) -> Path:
     """Write a file of a name nobody else uses, force it to the disk, and return its name."""
-    import tempfile
-
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_SUFFIX, dir=path.parent)
+    name, file = _new_beside(path)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
+            mode = _mode_of(path)
+            if mode is None and like is not None:
+                mode = _mode_of(like)
+            if mode is not None:  # before the content: what is private is so from its first byte
+                with suppress(PermissionError):  # some file systems know no permissions
+                    name.chmod(mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        Path(name).unlink()
+        name.unlink()
         raise
     return name
+
+
+def _new_beside(path: Path) -> tuple[Path, BinaryIO]:
+    """Make a file beside another; the system gives it the permissions of any new file.
+
+    `tempfile` would make it private, and the umask cannot be asked for without changing it, for
+    all threads, for a moment.
+    """
+    name = path.with_name(f".{path.name}.{os.urandom(6).hex()}{_SUFFIX}")
+    try:
+        return name, name.open("xb")
+    except OSError as error:
+        error.filename = str(path)  # the name the caller knows
+        raise
+
+
+def _mode_of(path: Path) -> int | None:
+    """Return the permissions of a file; None where there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def _sync_folder(folder: Path) -> None:

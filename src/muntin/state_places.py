@@ -132,7 +132,7 @@ class _Files:
         from muntin.atomic import keep_copy, replace_file
 
         keep_copy(self._state, self._state.with_name("state.json.corrupt"))
-        replace_file(self._state, self._backup.read_bytes())
+        replace_file(self._state, self._backup.read_bytes(), like=self._backup)
 
 
 def _bytes_of(path: Path) -> bytes | None:

@@ -7,13 +7,11 @@ regular file (a pipe, `/dev/null`) is written through, never replaced.
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import zlib
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from muntin.atomic import replace_file
+from muntin.atomic import write_file
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
 from muntin.cli.terminal import note
 
@@ -87,28 +85,14 @@ def write_bytes(path: Path, data: bytes) -> None:
         return
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    target = path.resolve()  # a link keeps pointing where it did
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
-        replace_file(target, data)
-        with suppress(PermissionError):  # some file systems know no modes
-            target.chmod(mode)
+        write_file(path, data)
     except FileNotFoundError:
         raise Failure(f"cannot write {path}: make its folder first", code=USAGE) from None
     except OSError as error:
         raise Failure(
             f"cannot write {path}: {error.strerror}; it is as it was", code=FAILED
         ) from None
-
-
-def _umask() -> int:
-    """Return what new files of this process may not be; it can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def write_reports(

@@ -161,7 +161,7 @@ class AssemblyReport(Account):
         """Write one self-contained page: no network, dark and light.
 
         Args:
-            path: Where to write it; None only returns it.
+            path: Where to write it, whole or not at all; None only returns it.
             previous: An earlier report to show side by side; None shows this one alone.
             what_if: Budgets to compute beforehand for the slider of the page.
         """

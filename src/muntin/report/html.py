@@ -1,10 +1,9 @@
 """Decides how a report becomes a page: one self-contained file, or a fragment for a notebook.
 
 The looks are in `page.css`, the behaviour in `page.js`, the frame in `page.html`, all beside this
-file; its regions are made in
-`panes`, `entries` and `compared`. Everything is readable without the script, which
-adds sorting, searching, the slider and the theme. Nothing is fetched, ever: the page says so itself
-in its content policy.
+file; its regions are made in `panes`, `entries` and `compared`. Everything is readable without the
+script, which adds sorting, searching, the slider and the theme. Nothing is fetched, ever: the page
+says so itself in its content policy.
 
 Free text (previews, names, notes) reaches the page escaped, and the data block as JSON without a
 single `<`, so a passage that holds `</script>` is shown, not run.
@@ -53,7 +52,9 @@ def to_html(
         body=body,
     )
     if path is not None:
-        Path(path).write_text(page, encoding="utf-8", newline="\n")
+        from muntin.atomic import write_file
+
+        write_file(Path(path), page.encode())
     return page
 
 

@@ -32,6 +32,9 @@ _INPUT_TOKENS = 16_000
 _LEAST_INPUT_TOKENS = 256
 _WORTHWHILE = 10
 """A pass has to save at least this fraction (one in ...) of the trigger."""
+_UPDATE = 2
+"""A recap is brought up to date with no less than this fraction of the trigger: where what stays is
+nearly as large as the trigger, a model would otherwise be asked on every message."""
 
 
 class HistoryCompactor:
@@ -50,9 +53,11 @@ class HistoryCompactor:
         summary_prompt: The instruction that starts a recap. None takes `compaction.summary`.
         prompts: Texts to write with. None takes the built-in English ones.
         token_counter: Counts content.
-        recap_role: Who says the recap. A provider that takes no second system message wants "user".
+        recap_role: Who says the recap. A provider that takes no second system message wants "user";
+            among Anthropic messages, "system" is written as "user".
         timeout: Seconds one summary may take. None waits for ever.
-        min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger.
+        min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger for the first
+            recap, and half of it for bringing one up to date.
         max_input_tokens: Tokens a summariser is given at once, its instruction included; more is
             summarised in parts. None means what the model's `context_window` leaves, or 16,000.
         pinned: Says which messages must stay besides those that say so themselves.
@@ -128,6 +133,7 @@ class HistoryCompactor:
                 trigger_tokens=trigger_tokens,
                 max_summary_tokens=max_summary_tokens,
                 min_gain_tokens=min_gain_tokens or max(1, trigger_tokens // _WORTHWHILE),
+                min_update_tokens=min_gain_tokens or max(1, trigger_tokens // _UPDATE),
                 room=max(given - longest, given // 2),
                 recap_role=recap_role,
                 instruction=instruction,

@@ -30,6 +30,10 @@ class Fold:
     """Messages to fold, ascending. Empty: there is nothing to fold."""
     tokens: int
     """What they take now."""
+    recaps: int = 0
+    """How many of them are recaps that were handed back."""
+    recap_tokens: int = 0
+    """What those take of `tokens`."""
     covered: int
     """Spoken messages the recap will cover, the held ones included."""
     held: tuple[int, ...]
@@ -88,5 +92,11 @@ def choose_fold(
         for at in sorted(keep)
         if live[at] <= places[-1] and kinds[at] != "note"
     )
-    tokens = sum(trail.entries[place].tokens for place in places)
-    return Fold(places=places, tokens=tokens, covered=covered, held=held)
+    return Fold(
+        places=places,
+        tokens=sum(trail.entries[place].tokens for place in places),
+        recaps=recaps,
+        recap_tokens=sum(trail.entries[live[at]].tokens for at in fold if kinds[at] == "recap"),
+        covered=covered,
+        held=held,
+    )

@@ -62,6 +62,7 @@ class Rules:
     trigger_tokens: int
     max_summary_tokens: int
     min_gain_tokens: int
+    min_update_tokens: int
     room: int
     recap_role: RecapRole
     instruction: str
@@ -131,7 +132,7 @@ class Passes:
             )
             if not fold.places:
                 return self._as_it_stands(history, found, "nothing_to_fold")
-            if fold.tokens < self.rules.min_gain_tokens:
+            if not self._is_worth_it(found, fold):
                 return self._as_it_stands(history, found, "too_little_to_fold")
             if trail.flight is not None:
                 return trail.flight
@@ -228,7 +229,9 @@ class Passes:
 
     def _kind_of(self, _message: Any, view: MessageView) -> Kind:
         mark = self.rules.prefix.strip()
-        if mark and view.role == self.rules.recap_role and view.text.startswith(mark):
+        role = self.rules.recap_role
+        said_by = ("system", "user") if role == "system" else (role,)
+        if mark and view.role in said_by and view.text.startswith(mark):
             # Anybody but the system can type the prefix, so theirs must be one of ours.
             text = view.text.removeprefix(mark).strip()
             if (
@@ -249,7 +252,10 @@ class Passes:
 
     def _note(self, trail: Trail, recap: Recap) -> Any:
         text = self.rules.prefix + recap.text
-        return trail.entries[0].shape.note(text, self.rules.recap_role)
+        role = self.rules.recap_role
+        if role == "system" and trail.strict:
+            role = "user"
+        return trail.entries[0].shape.note(text, role)
 
     def _note_tokens(self, trail: Trail, recap: Recap | None) -> int:
         if recap is None:
@@ -311,6 +317,12 @@ class Passes:
         if pinned is None:
             return []
         return [at for at, message in enumerate(trail.messages) if pinned(message)]
+
+    def _is_worth_it(self, found: _Found, fold: Fold) -> bool:
+        """Whether a pass would save enough; bringing one recap up to date has to bring more."""
+        if fold.recaps + (found.recap is not None) == 1:
+            return fold.tokens - fold.recap_tokens >= self.rules.min_update_tokens
+        return fold.tokens >= self.rules.min_gain_tokens
 
     def _is_refused(self, trail: Trail, fold: Fold, summarizer: object) -> bool:
         refusal = trail.refusal

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ("Entry", "Kind", "Refusal", "Trail", "digest_of")
 
 _DIGEST_SIZE = 16
+_STRICT = "anthropic"
+"""The shape whose provider takes its system prompt apart and no system message at all."""
 
 Kind: TypeAlias = Literal["said", "recap", "note"]
 """What a message is: part of the conversation, a recap of one, or a note that was put in."""
@@ -90,6 +92,8 @@ class Trail:
     """The messages of the entries, by themselves, to compare at the speed of C."""
     mutable: list[int] = field(default_factory=list[int])
     """Positions of messages that can change in place."""
+    strict: list[int] = field(default_factory=list[int])
+    """Positions of messages whose provider takes no system message among the others."""
     start: bytes = b""
     """What the memory files it under."""
     recap: Recap | None = None
@@ -149,6 +153,7 @@ class Trail:
         twin.spoken = self.spoken[: bisect_left(self.spoken, shared)]
         twin.notes = self.notes[: bisect_left(self.notes, shared)]
         twin.mutable = self.mutable[: bisect_left(self.mutable, shared)]
+        twin.strict = self.strict[: bisect_left(self.strict, shared)]
         twin.chain = self.chain[: len(twin.spoken) + 1]
         twin.start, twin.recap, twin.recap_tokens = self.start, self.recap, self.recap_tokens
         return twin
@@ -185,6 +190,8 @@ class Trail:
         entry = self._read(message)
         if entry.seen is not None:
             self.mutable.append(len(self.entries))
+        if entry.shape.name == _STRICT:
+            self.strict.append(len(self.entries))
         if entry.kind == "note":
             self.notes.append(len(self.entries))
         else:
@@ -197,7 +204,7 @@ class Trail:
 
     def _forget_after(self, same: int) -> None:
         del self.entries[same:], self.messages[same:], self.totals[same + 1 :]
-        for places in (self.spoken, self.notes, self.mutable):
+        for places in (self.spoken, self.notes, self.mutable, self.strict):
             del places[bisect_left(places, same) :]
         del self.chain[len(self.spoken) + 1 :]
 

@@ -6,6 +6,7 @@ in copies; a conversation without any comes back as the same object.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.segmentation import clean_text
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ("clean_messages",)
 
 
+_is_encodable = attrgetter("is_encodable")
+
+
 def clean_messages(
     messages: Sequence[Any], counts: MessageCounts
 ) -> tuple[Sequence[Any], list[Measured]]:
@@ -27,10 +31,10 @@ def clean_messages(
         The messages (the same object when there was nothing to replace), and each one measured.
     """
     measured = counts.measure_all(messages)
-    if all(one.encodable for one in measured):
+    if all(map(_is_encodable, measured)):
         return messages, measured
     clean = [
-        message if one.encodable else _cleaned(message, one)
+        message if one.is_encodable else _cleaned(message, one)
         for message, one in zip(messages, measured, strict=True)
     ]
     return clean, counts.measure_all(clean)

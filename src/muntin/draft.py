@@ -8,17 +8,25 @@ It decides nothing: `escalation` does.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from muntin.message_tokens import REPLY_TOKENS
+from muntin.outline import outline_of
 from muntin.reinjection import is_state_block
 from muntin.report import Event
-from muntin.turns import divide, in_flight, leading_system, newest_user
+from muntin.turns import in_flight, leading_system, newest_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from muntin.message_tokens import Measured, MessageCounts
     from muntin.messages import Role
@@ -51,6 +59,9 @@ class Plan:
     """Whether a summariser may be asked."""
 
 
+_tokens = attrgetter("tokens")
+
+
 class Draft:
     """Hold the working state of one fit."""
 
@@ -67,12 +78,12 @@ class Draft:
         self.counts = counts
         self.counter = counts.counter
         self.measured = counts.measure_all(messages) if measured is None else measured
-        self.size = [one.tokens for one in self.measured]
+        # What is out costs nothing, and nothing else costs nothing: every message is framed.
+        self.size = array("q", map(_tokens, self.measured))
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
         self.note_prefixes = note_prefixes
         self.changed: dict[int, Any] = {}
-        self._out: set[int] = set()
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
         self.note: Any = None
         self.note_tokens = 0
@@ -87,59 +98,63 @@ class Draft:
     def read(self) -> None:
         """Find units and what is protected; only needed when something has to go."""
         self.was_read = True
-        self.views = [one.view for one in self.measured]
-        starts = tuple({*(prefix[:1] for prefix in self.note_prefixes), "<"})
-        for index, view in enumerate(self.views):
-            # Notes of an earlier fit come back as ordinary messages; their heading gives them away.
-            if (
-                view.text.startswith(starts)
-                and view.role in ("user", "system")
-                and self._is_note(view.text)
-            ):
-                self.views[index] = replace(view, injected=True)
-        views = self.views
-        division = divide(views, self.counts.kept_for(self.measured))
-        self.counts.keep_for(self.measured, division)
-        self.units = division.units
+        self._starts = tuple({*(prefix[:1] for prefix in self.note_prefixes), "<"})
+        self.outline = outline_of(
+            self.measured, self.counts, read=self._marked, key=self.note_prefixes
+        )
+        views = self.views = self.outline.views
+        self.units = self.outline.units
         self.leading = leading_system(views)
         self.question = newest_user(views)
         self.tail = in_flight(views, self.units)
-        self.verbatim = {index for index, view in enumerate(views) if view.pinned}
-        self.verbatim.update(range(self.leading))
+        self.verbatim = {*self.outline.pinned, *range(self.leading)}
         if self.question is not None and not views[self.question].results:
             self.verbatim.add(self.question)
         self._names: dict[int, dict[str, str]] = {}
-        self._unit_of = {index: unit for unit in self.units for index in unit.indices}
-        stays = {self._unit_of[index].first for index in self.verbatim}
+        held = {self.outline.unit_at[index] for index in self.verbatim}
         if self.question is not None:
-            stays.add(self._unit_of[self.question].first)
+            held.add(self.outline.unit_at[self.question])
         if self.tail is not None:
-            stays.add(self.tail.first)
-        self._held_firsts = stays
-        self.held = [self._unit_of[first] for first in sorted(stays)]
-        self._loose = [unit for unit in self.units if unit.indices[0] not in stays]
+            held.add(self.outline.unit_at[self.tail.first])
+        self._held = held
+        self.held = [self.units[place] for place in sorted(held)]
 
-    def _is_note(self, text: str) -> bool:
-        return text.startswith(self.note_prefixes) or (
-            text.startswith("<") and is_state_block(text)
-        )
+    def _marked(self, view: MessageView) -> MessageView:
+        """Mark a note of an earlier fit: it comes back as an ordinary message with our heading."""
+        text = view.text
+        if (
+            text.startswith(self._starts)
+            and view.role in ("user", "system")
+            and (
+                text.startswith(self.note_prefixes)
+                or (text.startswith("<") and is_state_block(text))
+            )
+        ):
+            return view._replace(injected=True)
+        return view
 
     def drop_state(self) -> None:
         """Take out the state an earlier fit put in: a newer one takes its place."""
-        for unit in self.units:
-            if len(unit.indices) == 1 and is_state_block(self.views[unit.first].text):
-                self.drop(unit, "dropped", "superseded")
+        for index in self.outline.injected:
+            unit = self.unit_of(index)
+            if len(unit.indices) == 1 and is_state_block(self.views[index].text):
+                self.drop([unit], "dropped", "superseded")
 
-    def drop(self, unit: Unit, kind: DecisionKind, reason: Reason) -> None:
-        """Take a whole unit out."""
-        why = (kind, reason)
-        for index in unit.indices:
-            self.total -= self.size[index]
-            self.size[index] = 0
-            self.why[index] = why
-        self._out.update(unit.indices)
+    def drop_orphans(self) -> None:
+        """Take out results without a call, those that are held excepted."""
+        free = [place for place in self.outline.orphans if place not in self._held]
+        self.drop([self.units[place] for place in free], "dropped", "orphaned")
+
+    def drop(self, units: Sequence[Unit], kind: DecisionKind, reason: Reason) -> None:
+        """Take whole units out."""
+        indices = [index for unit in units for index in unit.indices]
+        size = self.size
+        for index in indices:
+            self.total -= size[index]
+            size[index] = 0
+        self.why.update(dict.fromkeys(indices, (kind, reason)))
         if self.changed:
-            for index in unit.indices:
+            for index in indices:
                 self.changed.pop(index, None)
 
     def write_results(self, index: int, texts: dict[str, str], reason: Reason) -> None:
@@ -170,12 +185,16 @@ class Draft:
 
     def tell(self, what: str, before: int) -> None:
         """Remember for the report that something happened to the whole."""
-        covered = sum(kind != "kept" for kind, _ in self.why.values())
-        self.events.append(Event(what=what, before=before, after=self.total, covered=covered))
+        self.events.append(Event(what=what, before=before, after=self.total, covered=len(self.why)))
 
     def is_out(self, index: int) -> bool:
         """Whether a message has been taken out."""
-        return index in self._out
+        return not self.size[index]
+
+    @property
+    def messages_out(self) -> int:
+        """How many messages have been taken out."""
+        return self.size.count(0)
 
     def shortenable(self, indices: Iterable[int]) -> list[int]:
         """List the messages among `indices` whose results may be cut."""
@@ -187,7 +206,7 @@ class Draft:
 
     def tool_name(self, index: int, call_id: str) -> str:
         """Name the tool a result came from; "" when unknown."""
-        unit = self._unit_of[index]
+        unit = self.unit_of(index)
         names = self._names.get(unit.first)
         if names is None:
             calls = (call for other in unit.indices for call in self.views[other].calls)
@@ -196,16 +215,50 @@ class Draft:
 
     def is_held(self, unit: Unit) -> bool:
         """Whether a unit holds something protected or is in flight."""
-        return unit.first in self._held_firsts
-
-    def standing(self) -> list[Unit]:
-        """List the units that are neither held nor out, oldest first."""
-        out = self._out
-        return [unit for unit in self._loose if unit.indices[0] not in out]
+        return self.outline.unit_at[unit.first] in self._held
 
     def unit_of(self, index: int) -> Unit:
         """Find the unit a message belongs to."""
-        return self._unit_of[index]
+        return self.units[self.outline.unit_at[index]]
+
+    def results_over(self, limit: int) -> list[int]:
+        """List the messages with results that cost more than `limit`, by unit."""
+        size = self.size
+        return [index for index in self.outline.carrying if size[index] > limit]
+
+    def sizes_of_units(self, most: int | None = None) -> NDArray[np.int64]:
+        """Add up what every unit costs now; 0 means that it is out.
+
+        Args:
+            most: What a message with results is taken to cost at most; `None` takes it as it is.
+
+        Returns:
+            One number of tokens for each of `units`.
+        """
+        sizes = np.array(self.size)
+        carrying = np.asarray(self.outline.carrying)
+        if most is not None and len(carrying):
+            sizes[carrying] = np.minimum(sizes[carrying], most)
+        # Floating point holds whole numbers up to 2**53, which no conversation comes near.
+        summed = np.bincount(
+            np.asarray(self.outline.unit_at), weights=sizes, minlength=len(self.units)
+        )
+        return summed.astype(np.int64)
+
+    def loose(self) -> NDArray[np.bool_]:
+        """Mark the units that are neither held, nor out, nor waiting for a result."""
+        marked = self.sizes_of_units() > 0
+        marked[[*self._held, *self.outline.unanswered]] = False
+        return marked
+
+    def interrupted(self) -> list[Unit]:
+        """List the units that wait for a result and are neither held nor out."""
+        units = [self.units[p] for p in self.outline.unanswered if p not in self._held]
+        return [unit for unit in units if not self.is_out(unit.first)]
+
+    def pick(self, marked: NDArray[np.bool_]) -> list[Unit]:
+        """List the marked units, oldest first."""
+        return list(compress(self.units, marked.tolist()))
 
     def written(self) -> dict[str, int]:
         """Tokens of what this library wrote in."""
@@ -213,8 +266,7 @@ class Draft:
 
     def folded(self) -> list[Unit]:
         """List the units that are out, oldest first."""
-        out = self._out
-        return [unit for unit in self.units if unit.indices[0] in out]
+        return self.pick(self.sizes_of_units() == 0)
 
     def current_results(self, indices: Iterable[int]) -> list[str]:
         """List result texts as they read now."""
@@ -247,11 +299,14 @@ class Draft:
                 break
             if place <= unit.last and not self.is_out(unit.first):
                 place = unit.first
-        out, changed = self._out, self.changed
-        kept: list[Any] = []
-        for index, message in enumerate(self.messages):
-            if index == place and self.note is not None:
-                kept.append(self.note)
-            if index not in out:
-                kept.append(changed.get(index, message))
-        return kept
+        messages = list(self.messages)
+        for index, message in self.changed.items():
+            messages[index] = message
+        if self.note is None:
+            return list(compress(messages, self.size))
+        before, after = messages[:place], messages[place:]
+        return [
+            *compress(before, self.size),
+            self.note,
+            *compress(after, self.size[place:]),
+        ]

@@ -74,9 +74,7 @@ def shrink(draft: Draft, plan: Plan) -> Flow[None]:
     fixed = draft.overhead + sum(draft.size[: draft.leading])
     room = max(plan.budget - fixed, 0)
     target = max(plan.budget - int(_SLACK * room), floor)
-    for unit in draft.units:
-        if unit.kind == "orphan" and not draft.is_held(unit):
-            draft.drop(unit, "dropped", "orphaned")
+    draft.drop_orphans()
     if draft.total > target:
         drop_repeats(draft, plan)
     if draft.total > target:
@@ -100,9 +98,7 @@ def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
     if draft.total > plan.budget and draft.note_text:
         write_note(draft, plan, "")
     if draft.total > plan.budget:
-        for unit in draft.units:
-            if not draft.is_held(unit) and not draft.is_out(unit.first):
-                draft.drop(unit, "dropped", "interrupted")
+        draft.drop(draft.interrupted(), "dropped", "interrupted")
     if draft.total > plan.budget:
         draft.write_note(None)
     if draft.total > plan.budget or draft.note is None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from muntin.digest import DigestEntry, digest
 from muntin.flow import Flow, SummaryRequest
 from muntin.message_tokens import FRAMING_TOKENS
@@ -21,6 +23,8 @@ from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from muntin.draft import Draft, Plan
     from muntin.tokens import TokenCounter
@@ -52,22 +56,19 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     """Take old units out and leave a note, so that the draft comes to `target` if it can."""
     for index in [i for i in draft.changed if draft.why[i][1] == "oversized"]:
         draft.restore(index)
-    foldable = _foldable(draft, keep_task_within=int(_TASK * room))
-    if not foldable:
+    marked = _foldable(draft, keep_task_within=int(_TASK * room))
+    if not marked.any():
         return
     cap = cap_for(_CAP_IN_TAIL, room)
     share = _DIGEST_BESIDE_RECALL if plan.question else _DIGEST
     draft.allowance = min(int(share * room), _DIGEST_TOKENS)
-    folded, text = _choose(draft, plan, foldable, target, cap, max(1, int(_STEP * room)))
-    gone = {unit.first for unit in folded}
-    for unit in folded:
-        draft.drop(unit, "summarised", "digested")
-    kept = [unit for unit in foldable if unit.first not in gone]
+    folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
+    draft.drop(folded, "summarised", "digested")
+    may_go = {unit.first for unit in kept}
     long = [
         index
-        for unit in kept
-        for index in unit.indices
-        if draft.size[index] > cap + FRAMING_TOKENS and index not in draft.changed
+        for index in draft.results_over(cap + FRAMING_TOKENS)
+        if index not in draft.changed and draft.unit_of(index).first in may_go
     ]
     for index in draft.shortenable(long):
         cut_results(draft, plan, index, cap)
@@ -78,69 +79,57 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     for unit in kept:
         if draft.total <= target:
             break
-        draft.drop(unit, "summarised", "digested")
+        draft.drop([unit], "summarised", "digested")
 
 
 def _choose(
-    draft: Draft, plan: Plan, foldable: Sequence[Unit], target: int, cap: int, step: int
-) -> tuple[list[Unit], str]:
-    """Choose the units that go, and write what they leave behind."""
-    sizes = [_expected(draft, unit, cap) for unit in foldable]
-    now = sum([draft.size[index] for unit in foldable for index in unit.indices])
-    excess = draft.total - now + sum(sizes) - target
+    draft: Draft, plan: Plan, marked: NDArray[np.bool_], target: int, cap: int, step: int
+) -> tuple[list[Unit], list[Unit], str]:
+    """Choose the units that go and those that stay, and write what the former leave behind."""
+    foldable = draft.pick(marked)
+    sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
+    expected = int(sizes.sum())
+    now = int(draft.sizes_of_units()[marked].sum())
+    excess = draft.total - now + expected - target
 
-    def chosen(note: int) -> list[Unit]:
+    def chosen(note: int) -> tuple[list[Unit], list[Unit]]:
         if plan.question:
-            return _not_recalled(draft, plan, foldable, sizes, sum(sizes) - excess - note)
-        return _oldest(foldable, sizes, excess + note, step)
+            return _not_recalled(draft, plan, foldable, sizes.tolist(), expected - excess - note)
+        oldest = _oldest(sizes, excess + note, step)
+        return foldable[:oldest], foldable[oldest:]
 
-    folded = chosen(draft.allowance)
+    folded, kept = chosen(draft.allowance)
     text, tokens = _facts(draft, plan, folded, draft.allowance)
     # Rounded like the cut, so that one more fact does not move the cut.
     spent = -(-(tokens + 4 * FRAMING_TOKENS) // step) * step
     if spent < draft.allowance - step:
         # The old part holds fewer facts than there is room for: keep more of it word for word.
-        folded = chosen(spent)
+        folded, kept = chosen(spent)
         text, _ = _facts(draft, plan, folded, draft.allowance)
-    return folded, text
+    return folded, kept, text
 
 
-def _foldable(draft: Draft, *, keep_task_within: int) -> list[Unit]:
-    """List the units that may go, oldest first: not held, no open calls, not the first request."""
-    task = next((i for i, view in enumerate(draft.views) if view.is_user_turn), None)
-    keeps_task = task is not None and draft.size[task] <= keep_task_within
-    return [
-        unit
-        for unit in draft.standing()
-        if not unit.unanswered and not (keeps_task and task in unit.indices)
-    ]
+def _foldable(draft: Draft, *, keep_task_within: int) -> NDArray[np.bool_]:
+    """Mark the units that may go: not held, no open calls, not the first request."""
+    marked = draft.loose()
+    task = draft.outline.first_user
+    if task is not None and draft.size[task] <= keep_task_within:
+        marked[draft.outline.unit_at[task]] = False
+    return marked
 
 
-def _expected(draft: Draft, unit: Unit, cap: int) -> int:
-    """Estimate what a unit takes once its results are cut to `cap`."""
-    expected, most = 0, cap + FRAMING_TOKENS
-    for index in unit.indices:
-        size = draft.size[index]
-        expected += most if size > most and draft.views[index].results else size
-    return expected
-
-
-def _oldest(foldable: Sequence[Unit], sizes: Sequence[int], excess: int, step: int) -> list[Unit]:
-    """Take as many of the oldest units as frees `excess`, rounded up to whole steps."""
+def _oldest(sizes: NDArray[np.int64], excess: int, step: int) -> int:
+    """Count the oldest units that together free `excess`, rounded up to whole steps."""
     wanted = -(-excess // step) * step
-    folded: list[Unit] = []
-    for unit, size in zip(foldable, sizes, strict=True):
-        if wanted <= 0:
-            break
-        wanted -= size
-        folded.append(unit)
-    return folded
+    if wanted <= 0:
+        return 0
+    return min(int(np.searchsorted(sizes.cumsum(), wanted)) + 1, len(sizes))
 
 
 def _not_recalled(
     draft: Draft, plan: Plan, foldable: Sequence[Unit], sizes: Sequence[int], room: int
-) -> list[Unit]:
-    """Take what is neither recent nor asked for."""
+) -> tuple[list[Unit], list[Unit]]:
+    """Part what is neither recent nor asked for from what is."""
     texts = [
         "\n".join(transcript_line(entry) for entry in entries_of(draft, unit.indices))
         for unit in foldable
@@ -151,7 +140,10 @@ def _not_recalled(
     recalled = set(kept.recalled)
     draft.recalled.update(i for at in recalled for i in foldable[at].indices)
     stays = set(kept.kept)
-    return [unit for at, unit in enumerate(foldable) if at not in stays]
+    return (
+        [unit for at, unit in enumerate(foldable) if at not in stays],
+        [unit for at, unit in enumerate(foldable) if at in stays],
+    )
 
 
 def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> tuple[str, int]:
@@ -279,7 +271,7 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
     """Write the note that stands for what is left out."""
     draft.note_text = text
     key = "conversation.digest" if text else "conversation.omitted"
-    heading = plan.prompts.render(key, count=_messages(draft.folded()))
+    heading = plan.prompts.render(key, count=draft.messages_out)
     shape = draft.measured[0].shape
     draft.write_note(shape.note(f"{heading}\n{text}" if text else heading, plan.note_role))
 
@@ -288,7 +280,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     """Write the note anew with the facts of results that were cut as well, newest of all."""
     if draft.note is None or not cut:
         return
-    heading = plan.prompts.render("conversation.digest", count=_messages(draft.folded()))
+    heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
     left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0:
         return
@@ -302,10 +294,9 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
 
 def fold_everything(draft: Draft, plan: Plan) -> None:
     """Take out all that is not held: the first request too, and calls nobody answered."""
-    for unit in _foldable(draft, keep_task_within=-1):
-        draft.drop(
-            unit,
-            "summarised" if draft.note_text else "dropped",
-            "digested" if draft.note_text else "over_budget",
-        )
+    gone = draft.pick(_foldable(draft, keep_task_within=-1))
+    if draft.note_text:
+        draft.drop(gone, "summarised", "digested")
+    else:
+        draft.drop(gone, "dropped", "over_budget")
     write_note(draft, plan, draft.note_text)

@@ -14,16 +14,17 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muntin.media_tokens import media_tokens
+from muntin.plain_data import common_start, copy_of, is_encodable, key_of
 from muntin.shapes import shape_of
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from muntin.shapes import MessageShape, MessageView
     from muntin.tokens import TokenCounter
 
@@ -42,14 +43,15 @@ FRAMING_TOKENS = 4
 """Around one message: three, and one for the role, which is a single token in every vocabulary."""
 _TEXTS = 8
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
-_STARTS = 4
-"""Conversations of which is remembered what the next fit can go on from."""
+_CONVERSATIONS = 8
+"""Conversations that are recognised as a whole, and of which is kept what the next fit can use."""
+_LONG = 16
+"""Messages from which on a conversation is worth recognising as a whole."""
 REPLY_TOKENS = 3
 """Once per request: what primes the reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """Remember one message: how it reads and what it costs."""
 
     shape: MessageShape
@@ -58,9 +60,11 @@ class Measured:
     """What it says."""
     tokens: int
     """What it costs, framing included."""
+    parts: Any = None
+    """What it was read from, as it was then; `MessageShape.parts`."""
     result_tokens: tuple[int, ...] = ()
     """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
-    encodable: bool = True
+    is_encodable: bool = True
     """Whether it can be written as UTF-8: it holds no lone surrogate."""
 
 
@@ -118,12 +122,14 @@ class MessageCounts:
         self.capacity = capacity
         self.max_characters = max_characters
         self._lock = threading.Lock()
-        # The message itself is held, so that its id cannot be reused while it is remembered.
-        self._by_id: dict[int, tuple[Any, Any, Measured]] = {}
-        self._by_key: OrderedDict[Any, Measured] = OrderedDict()
+        # The message itself is held, so that its id cannot be reused while it is remembered; of
+        # equal messages the one seen last, so that nothing grows with how often they are seen.
+        self._by_id: dict[int, tuple[Any, Measured]] = {}
+        self._by_key: OrderedDict[Any, tuple[Measured, int]] = OrderedDict()
         self._characters = 0
         self._told: OrderedDict[Any, tuple[Any, str, int]] = OrderedDict()
-        self._starts: list[tuple[list[Measured], Any]] = []
+        self._seen: list[tuple[list[Any], list[Measured]]] = []
+        self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
 
     def measure(self, message: Any) -> Measured:
@@ -137,28 +143,56 @@ class MessageCounts:
             known is not None
             and known[0] is message
             and getattr(self.counter, "ratio", None) == self._ratio
-            and known[2].shape.parts(message) == known[1]
+            and known[1].shape.parts(message) == known[1].parts
         ):
-            return known[2]
+            return known[1]
         return self._measure_anew(message)
 
     def measure_all(self, messages: Sequence[Any]) -> list[Measured]:
-        """Read and count messages, each as in `measure`; asks the counter for its ratio once."""
-        if getattr(self.counter, "ratio", None) != self._ratio:
-            return [self.measure(message) for message in messages]
-        found: list[Measured] = []
-        recall = self._by_id.get
-        for message in messages:
-            known = recall(id(message))
+        """Read and count messages, each as in `measure`; what was seen lately is recognised whole.
+
+        Raises:
+            ConfigurationError: No shape reads one of them.
+        """
+        ratio = getattr(self.counter, "ratio", None)
+        if ratio != self._ratio:
+            return list(map(self.measure, messages))
+        given = list(messages)
+        parts, found = self._recognised(given)
+        known = len(found)
+        recall, read = self._by_id.get, self._measure_anew
+        for message in given[known:]:
+            one = recall(id(message))
             if (
-                known is not None
-                and known[0] is message
-                and known[2].shape.parts(message) == known[1]
+                one is not None
+                and one[0] is message
+                and one[1].shape.parts(message) == one[1].parts
             ):
-                found.append(known[2])
+                found.append(one[1])
             else:
-                found.append(self._measure_anew(message))
+                found.append(read(message))
+        if _LONG <= len(found) <= self.capacity:
+            self._see([*parts, *[one.parts for one in found[known:]]], found, ratio)
         return found
+
+    def _recognised(self, given: list[Any]) -> tuple[list[Any], list[Measured]]:
+        """Recall the longest beginning that was seen lately, and what it was read from."""
+        best: tuple[list[Any], list[Measured]] = ([], [])
+        for parts, measured in reversed(self._seen):
+            same = common_start(parts, given)
+            if same > len(best[0]):
+                best = (parts[:same], measured[:same])
+            if same == len(given):
+                break
+        return best
+
+    def _see(self, parts: list[Any], found: list[Measured], ratio: Any) -> None:
+        """Remember a conversation, in place of what it goes on from."""
+        with self._lock:
+            if ratio != self._ratio:
+                return
+            others = [one for one in self._seen if not _goes_on(one[1], found)]
+            self._seen = [*others, (parts, found)][-_CONVERSATIONS:]
 
     def remember(
         self, key: Any, told: Sequence[Measured], write: Callable[[], str]
@@ -188,51 +222,68 @@ class MessageCounts:
                 self._told.popitem(last=False)
         return text, tokens
 
-    def kept_for(self, told: list[Measured]) -> Any:
-        """Recall what was kept for a conversation that this one continues; `None` if nothing."""
+    def kept_for(self, told: list[Measured]) -> tuple[int, Any]:
+        """Recall what was kept for the conversation that has most in common with this one.
+
+        Returns:
+            How many messages both begin with, and what was kept; 0 and `None` if nothing.
+        """
         # Messages that were measured before are the same objects, so this compares pointers.
-        for start, kept in reversed(self._starts):
-            if told[: len(start)] == start:
-                return kept
-        return None
+        best: tuple[int, Any] = (0, None)
+        for start, kept in reversed(self._kept):
+            same = common_start(start, told)
+            if same > best[0]:
+                best = (same, kept)
+            if same == len(told):
+                break
+        return best
 
     def keep_for(self, told: list[Measured], kept: Any) -> None:
         """Keep what was found out about a conversation, in place of what it continues."""
         with self._lock:
-            others = [one for one in self._starts if told[: len(one[0])] != one[0]]
-            self._starts = [*others, (told, kept)][-_STARTS:]
+            others = [one for one in self._kept if not _goes_on(one[0], told)]
+            self._kept = [*others, (told, kept)][-_CONVERSATIONS:]
 
     def _measure_anew(self, message: Any) -> Measured:
         shape = shape_of(message)
-        parts = _copy(shape.parts(message))
-        key = (shape.name, _freeze(parts))
+        parts = shape.parts(message)
+        key = (shape.name, key_of(parts))
         ratio = getattr(self.counter, "ratio", None)
         with self._lock:
             if ratio != self._ratio:
                 self._start_over(ratio)
-            measured = self._by_key.get(key)
-            if measured is not None:
+            known = self._by_key.get(key)
+            if known is not None:
                 self._by_key.move_to_end(key)
-                self._by_id[id(message)] = (message, parts, measured)
-                return measured
+                self._identify(message, key, *known)
+                return known[0]
         view = shape.view(message)
-        _warn_unknown(view)
-        results = _count_results(view, self.counter)
+        if view.unknown:
+            _warn_unknown(view)
+        results = _count_results(view, self.counter) if view.results else ()
         tokens = _count_without_results(view, self.counter) + sum(results)
-        measured = Measured(shape, view, tokens, results, encodable=_encodable(parts))
+        measured = Measured(shape, view, tokens, copy_of(parts), results, is_encodable(parts))
         with self._lock:
-            if key not in self._by_key and ratio == self._ratio:
-                self._by_key[key] = measured
-                self._by_id[id(message)] = (message, parts, measured)
+            if ratio == self._ratio and key not in self._by_key:
+                self._identify(message, key, measured)
                 self._characters += _weight(view)
                 self._forget()
         return measured
+
+    def _identify(self, message: Any, key: Any, measured: Measured, before: int = 0) -> None:
+        """Remember which object a message was last seen as."""
+        now = id(message)
+        if before and before != now:
+            self._by_id.pop(before, None)
+        self._by_key[key] = (measured, now)
+        self._by_id[now] = (message, measured)
 
     def _start_over(self, ratio: Any) -> None:
         self._by_id.clear()
         self._by_key.clear()
         self._told.clear()
-        self._starts = []
+        self._seen = []
+        self._kept = []
         self._characters = 0
         self._ratio = ratio
 
@@ -240,73 +291,18 @@ class MessageCounts:
         while len(self._by_key) > 1 and (
             len(self._by_key) > self.capacity or self._characters > self.max_characters
         ):
-            _, measured = self._by_key.popitem(last=False)
+            _, (measured, seen_as) = self._by_key.popitem(last=False)
             self._characters -= _weight(measured.view)
-            if len(self._by_id) > len(self._by_key):
-                # Identities follow: the oldest ones belong to what was just forgotten.
-                del self._by_id[next(iter(self._by_id))]
+            self._by_id.pop(seen_as, None)
 
 
-def _encodable(value: Any) -> bool:
-    """Look for lone surrogates in plain data."""
-    if isinstance(value, str):
-        if value.isascii():
-            return True
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-        return True
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value)
-        return _all_encodable(pairs) and _all_encodable(pairs.values())
-    if isinstance(value, (list, tuple)):
-        return _all_encodable(cast("Sequence[Any]", value))
-    return True
-
-
-def _all_encodable(values: Iterable[Any]) -> bool:
-    # Nearly everything is ASCII, and this runs over every key of every message: a loop that calls
-    # nothing for those is several times faster than one call each. So are the two below.
-    for value in values:
-        if not (type(value) is str and value.isascii()) and not _encodable(value):
-            return False
-    return True
+def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
+    """Say whether a conversation goes on from another, whose last messages may have changed."""
+    return common_start(before, now) >= max(len(before) - _LONG, len(before) // 2 + 1)
 
 
 def _weight(view: MessageView) -> int:
     return len(view.text) + sum(len(result.text) for result in view.results)
-
-
-def _copy(value: Any) -> Any:
-    """Copy the containers of plain data; texts are shared."""
-    if isinstance(value, dict):
-        return {
-            key: part if type(part) is str else _copy(part)
-            for key, part in cast("dict[Any, Any]", value).items()
-        }
-    if isinstance(value, list):
-        return [_copy(part) for part in cast("list[Any]", value)]
-    if isinstance(value, tuple):
-        return tuple([_copy(part) for part in cast("tuple[Any, ...]", value)])
-    return value
-
-
-def _freeze(value: Any) -> Any:
-    """Turn plain data into a key; equal keys mean equal cost."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return tuple(
-            [
-                (str(key), part if type(part) is str else _freeze(part))
-                for key, part in cast("Mapping[Any, Any]", value).items()
-            ]
-        )
-    if isinstance(value, (list, tuple)):
-        return (0, *[_freeze(part) for part in cast("Sequence[Any]", value)])
-    # `True == 1 == 1.0` would share a key but not a JSON text; a repr tells them apart.
-    return (type(value).__name__, repr(value))
 
 
 def _warn_unknown(view: MessageView) -> None:

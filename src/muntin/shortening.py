@@ -14,9 +14,10 @@ from muntin.message_tokens import FRAMING_TOKENS
 from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from muntin.draft import Draft, Plan, Shorten
+    from muntin.outline import Repeat
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
     from muntin.shapes import ToolResult
@@ -39,8 +40,6 @@ _FACT_CHARACTERS = 200
 """Characters looked at for facts, for each token of the cap."""
 _SHORT = 300
 """Tokens of a result that is short, whatever the room, as long as half of the room holds it."""
-_LEAST_REPEATED = 160
-"""Characters below which a repeated result is not worth a mark."""
 
 
 def fair_limit(sizes: Sequence[int], total: int) -> int:
@@ -117,19 +116,15 @@ def cap_for(share: float, room: int) -> int:
     return max(int(share * room), min(_SHORT, room // 2))
 
 
-def _old_results(draft: Draft) -> Iterator[int]:
-    """Yield the messages with results that are neither protected nor in flight."""
-    for unit in draft.standing():
-        if unit.kind == "tools":
-            yield from draft.shortenable(unit.indices)
-
-
 def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
     """Cut old results, to the gentlest cap that is enough; nothing when none is."""
-    old = [index for index in _old_results(draft) if index not in draft.changed]
     for share in _CAPS:
         cap = cap_for(share, room)
-        over = [index for index in old if draft.size[index] > cap + FRAMING_TOKENS]
+        over = [
+            index
+            for index in draft.shortenable(draft.results_over(cap + FRAMING_TOKENS))
+            if index not in draft.changed and not draft.is_held(draft.unit_of(index))
+        ]
         freed = sum(draft.size[index] - cap - FRAMING_TOKENS for index in over)
         if draft.total - freed <= target:
             for index in over:
@@ -139,29 +134,23 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
 
 def drop_repeats(draft: Draft, plan: Plan) -> None:
     """Replace results that a later identical call superseded, or that a later result repeats."""
-    superseded = plan.prompts.get("conversation.superseded")
-    duplicate = plan.prompts.get("conversation.duplicate")
-    calls: set[tuple[str, str]] = set()
-    texts: set[str] = set()
-    for unit in reversed(draft.units):
-        if unit.kind != "tools":
+    repeated: dict[int, dict[str, Repeat]] = {}
+    for (index, call_id), why in draft.outline.repeats.marks.items():
+        repeated.setdefault(index, {})[call_id] = why
+    texts = {
+        "superseded": plan.prompts.get("conversation.superseded"),
+        "duplicate": plan.prompts.get("conversation.duplicate"),
+    }
+    for index in draft.shortenable(repeated):
+        if draft.is_held(draft.unit_of(index)):
             continue
-        made = {call.id: call for index in unit.indices for call in draft.views[index].calls}
-        for index in reversed(unit.indices):
-            marks: dict[str, str] = {}
-            for result in draft.views[index].results:
-                if len(result.text) < _LEAST_REPEATED:
-                    continue
-                call = made.get(result.call_id)
-                if call and (call.name, call.arguments) in calls:
-                    marks[result.call_id] = superseded
-                elif result.text in texts:
-                    marks[result.call_id] = duplicate
-                texts.add(result.text)
-            if marks and not draft.is_held(unit) and draft.shortenable((index,)):
-                repeats = all(mark == duplicate for mark in marks.values())
-                draft.write_results(index, marks, "exact_duplicate" if repeats else "superseded")
-        calls.update((call.name, call.arguments) for call in made.values())
+        marks = repeated[index]
+        only_text = all(why == "duplicate" for why in marks.values())
+        draft.write_results(
+            index,
+            {call_id: texts[why] for call_id, why in marks.items()},
+            "exact_duplicate" if only_text else "superseded",
+        )
 
 
 def shorten_held(

@@ -12,7 +12,7 @@ It reads views only. What to keep is decided elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,7 @@ UnitKind = Literal["system", "user", "assistant", "tools", "orphan"]
 """What a unit is: one message of a role, a round of tool calls, or results without a call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Messages that are kept or dropped together."""
 
     indices: tuple[int, ...]
@@ -130,18 +129,19 @@ class _Pairs:
     """Position before which everything is paired for good."""
 
 
-def _pair(views: Sequence[MessageView]) -> _Pairs:
+def _pair(views: Sequence[MessageView], limit: int | None = None) -> _Pairs:
     groups = _Groups(len(views))
     waiting: dict[str, list[int]] = {}
     orphans: list[tuple[int, str]] = []
     leads, closed = False, 0
+    limit = len(views) if limit is None else limit
     single: list[bool] = []
     for index, view in enumerate(views):
         after_lead, leads = leads, view.leads
         is_single = not after_lead and view.stands_alone
         single.append(is_single)
         if is_single:
-            if not waiting:
+            if not waiting and index < limit:
                 closed = index + 1
             continue
         if index and view.role == "assistant":
@@ -159,7 +159,7 @@ def _pair(views: Sequence[MessageView]) -> _Pairs:
                 del waiting[result.call_id]
         for call in view.calls:
             waiting.setdefault(call.id, []).append(index)
-        if not (waiting or view.leads or view.item):
+        if index < limit and not (waiting or view.leads or view.item):
             closed = index + 1
     return _Pairs(groups, single, waiting, orphans, closed)
 
@@ -194,15 +194,19 @@ def units(views: Sequence[MessageView]) -> tuple[Unit, ...]:
     return divide(views).units
 
 
-def divide(views: Sequence[MessageView], known: Division | None = None) -> Division:
+def divide(
+    views: Sequence[MessageView], known: Division | None = None, *, until: int | None = None
+) -> Division:
     """Divide a conversation into units, going on from where an earlier division holds.
 
     Args:
         views: The conversation.
         known: Division of a conversation that this one continues; `None` begins anew.
+        until: Position beyond which nothing is taken as closed; `None` means the end.
     """
     start = known.closed if known is not None else 0
-    found, closed = _divide(views[start:] if start else views)
+    limit = len(views) if until is None else until
+    found, closed = _divide(views[start:] if start else views, limit - start)
     if known is not None and start:
         found = [*known.units[: known.closed_units], *(unit.moved(start) for unit in found)]
     closed += start
@@ -212,8 +216,8 @@ def divide(views: Sequence[MessageView], known: Division | None = None) -> Divis
     return Division(units=tuple(found), closed=closed, closed_units=size)
 
 
-def _divide(views: Sequence[MessageView]) -> tuple[list[Unit], int]:
-    pairs = _pair(views)
+def _divide(views: Sequence[MessageView], limit: int) -> tuple[list[Unit], int]:
+    pairs = _pair(views, limit)
     # Each unit is put where its first message stands: that is their order, without a sort.
     found: list[Unit | None] = [None] * len(views)
     members: dict[int, list[int]] = {}

@@ -1,9 +1,13 @@
-"""What a message says, whatever its shape: the values every decision about it is made from."""
+"""What a message says, whatever its shape: the values every decision about it is made from.
+
+What is made for every message of a long conversation is a named tuple: it costs a fourth of a
+frozen dataclass to make, and reading is most of what a first fit does beside counting.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from muntin.messages import Role, ToolCall
@@ -41,8 +45,7 @@ class Media:
         return f"[{self.kind}{label}{pixels}{size}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """What one tool call came back with."""
 
     call_id: str
@@ -53,8 +56,7 @@ class ToolResult:
     """Whether the message itself says that the call failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageView:
+class MessageView(NamedTuple):
     """One message, read. A value: it holds no reference to the message it was read from."""
 
     role: Role

@@ -113,16 +113,16 @@ def _policy(
     draft.read()
     old, recent = _divide(draft, keep, turn_start)
     entries = entries_of(draft, [index for unit in old for index in unit.indices])
-    for unit in old:
-        draft.drop(unit, "summarised", "compacted")
+    draft.drop(old, "summarised", "compacted")
     _make_room(draft, texts, recent, budget, reserved=budget // 8 if old else 0)
     if old:
         lines = [transcript_line(entry) for entry in entries]
         told = yield from telling.tell(lines, entries, budget - draft.total - FRAMING_TOKENS)
         if told:
+            # One message tells the provider: its plain texts look like anybody's.
+            strict = any(one.shape.name == "anthropic" for one in draft.measured)
             shape = draft.measured[old[0].first].shape
-            role: Role = "user" if shape.name == "anthropic" else note_role
-            draft.write_note(shape.note(told, role))
+            draft.write_note(shape.note(told, "user" if strict else note_role))
         if draft.total > budget:
             draft.write_note(None)
     return draft.output(note_before=old[0].first if old else None)

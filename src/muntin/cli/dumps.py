@@ -62,7 +62,7 @@ class _DumpShape:
     def view(self, message: Dumped) -> MessageView:
         """Read the message."""
         read = self._inner.view(message.raw)
-        return replace(read, pinned=True) if message.pinned else read
+        return read._replace(pinned=True) if message.pinned else read
 
     def with_text(self, message: Dumped, text: str) -> Dumped:
         """Copy the message with another readable text."""
@@ -110,7 +110,7 @@ class _LangChainShape:
         }
         read = OPENAI_CHAT.view(plain)
         if read.role == "user" and read.results and not read.text.strip():
-            return replace(read, role="tool")
+            return read._replace(role="tool")
         return read
 
     def with_text(self, message: Raw, text: str) -> Raw:

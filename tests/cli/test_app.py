@@ -58,6 +58,9 @@ def test_every_command_explains_itself_with_an_example(command: str, muntin: Mun
         (["assemble", "-q", "x"], "--docs"),
         (["assemble", "-q", " ", "--docs", "."], "empty"),
         (["explain"], "REPORT"),
+        (["tirm", "x.json"], "Did you mean 'trim'? See muntin --help\n"),
+        (["trim", "x.json", "--budget"], "requires an argument; see muntin trim --help\n"),
+        (["assemble", "-q", "x", "--layout", "html"], "'--layout': 'html' is not one of 'plain',"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_that_says_what_to_do(
@@ -70,6 +73,28 @@ def test_a_wrong_command_line_is_one_line_that_says_what_to_do(
     assert ended.err.startswith("muntin: ")
     assert ended.err.count("\n") == 1
     assert said in ended.err
+
+
+@pytest.mark.parametrize("command", ["assemble", "demo"])
+def test_a_window_too_small_to_divide_is_told_in_the_words_of_the_command_line(
+    command: str, muntin: Muntin, tmp_path: Path
+) -> None:
+    """Who typed `--window` is not helped by names of the library's configuration."""
+    (tmp_path / "a.md").write_text("Refunds take five days.")
+    (tmp_path / "b.md").write_text("- Likes refunds.")
+    arguments = ["-q", "refunds?", "--docs", "a.md", "--memory", "b.md"]
+    ended = muntin(command, *(arguments if command == "assemble" else []), "--window", "2")
+
+    assert ended.code == 3
+    assert ended.err.splitlines()[-1].endswith("sources: raise --window")
+
+
+def test_options_are_listed_by_what_they_are_for(muntin: Muntin) -> None:
+    """`trim` and `compact` read alike: how to shorten first, what becomes of the result last."""
+    for command in ("trim", "compact", "assemble"):
+        _, _, output = muntin(command, "--help").out.partition("─ Output ─")
+        for option in ("--output", "--report", "--html", "--quiet", "--json"):
+            assert option in output
 
 
 @pytest.mark.parametrize(

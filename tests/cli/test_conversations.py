@@ -78,6 +78,36 @@ def test_targets_that_contradict_each_other_are_refused_before_any_work(
     assert chat_file.read_bytes() == before
 
 
+@BOTH
+def test_stdin_is_asked_for_once(command: list[str], muntin: Muntin) -> None:
+    """Whatever reads second gets nothing, and the question would be silently empty."""
+    ended = muntin(*command, "-", "--question", "-", stdin="[]")
+
+    assert ended.code == 2
+    assert "only one of FILE and --question can be stdin" in ended.err
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "stdin is empty: give a conversation as JSON or JSON lines"),
+        ("{", "stdin is not JSON: "),
+        ('{"role": "user", "content": "Hi"}\n{"role"', "stdin, line 2 is not JSON, though line 1"),
+        ('[{"role": "user", "content": "Hi"}]', "there is no conversation 2: the file holds 1 con"),
+    ],
+    ids=["empty", "torn", "torn line", "no such record"],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_place(
+    content: str, said: str, command: list[str], muntin: Muntin
+) -> None:
+    """One torn line of ten thousand is found by its number, or not at all."""
+    ended = muntin(*command, "-", "--record", "2", stdin=content)
+
+    assert ended.code == 2
+    assert ended.err.startswith(f"muntin: {said}")
+
+
 def test_the_style_of_the_file_is_kept(
     muntin: Muntin, tmp_path: Path, chat: list[dict[str, Any]]
 ) -> None:

@@ -96,5 +96,5 @@ def test_what_is_no_report_is_refused_in_one_line(
         ended = muntin(*command)
 
         assert ended.code == 2
-        assert ended.err.startswith("muntin: ")
+        assert ended.err.startswith("muntin: x.json")
         assert ended.err.count("\n") == 1

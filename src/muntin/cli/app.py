@@ -69,6 +69,9 @@ class _Muntin(TyperGroup):
         """Run the subcommand; a reader that went away (`| head`) is no error."""
         try:
             return super().invoke(ctx)
+        except _ClickException as error:
+            command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
+            raise Failure(_usage(error, command)) from None
         except BrokenPipeError:
             # Python flushes stdout once more at its end and would complain there.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,14 +86,16 @@ def _told(message: str, code: int) -> int:
     return code
 
 
-def _usage(error: Any) -> str:
+def _usage(error: Any, command: str = "muntin") -> str:
     """Say what is wrong with the command line, and where its help is."""
-    said = " ".join(str(error.format_message()).split())
+    said = " ".join(str(error.format_message()).split()).replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "muntin"
+    command = command if context is None else context.command_path
     if not said:  # no command was given: the help has been shown instead
         return f"give a command; see {command} --help"
-    return f"{said.rstrip('.?')}; see {command} --help"
+    if said.endswith("?"):
+        return f"{said} See {command} --help"
+    return f"{said.rstrip('.')}; see {command} --help"
 
 
 app = typer.Typer(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from muntin.cli.failures import DOES_NOT_FIT, Failure
-from muntin.cli.files import read_text, write_bytes, write_reports
+from muntin.cli.failures import Failure, no_room
+from muntin.cli.files import name_of, read_text, write_bytes
 from muntin.cli.options import (
     Html,
     Json,
@@ -18,9 +17,11 @@ from muntin.cli.options import (
     Quiet,
     Report,
     counter_of,
+    option,
     text_of,
-    tokens,
+    tokens_option,
 )
+from muntin.cli.pages import write_reports
 from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ("assemble",)
 
+_source = partial(option, panel="Sources")
 _RATIOS = {"rag": 0.45, "history": 0.25, "memory": 0.15, "tool": 0.15}
 """What each source may take before the others leave something; documents are asked for most."""
 
@@ -38,98 +40,82 @@ def assemble(
     *,
     question: Annotated[
         str,
-        typer.Option(
+        option(
             "--question",
             "-q",
-            metavar="TEXT",
-            help="The question; @FILE reads it from a file, - from stdin.",
+            takes="TEXT",
+            says="The question; @FILE reads it from a file, - from stdin.",
         ),
     ],
     docs: Annotated[
         list[Path] | None,
-        typer.Option(
+        _source(
             "--docs",
             "-d",
-            metavar="PATH",
-            show_default=False,
-            help="Folder or file to search by BM25: Markdown, text, source code, and PDF "
+            takes="PATH",
+            says="Folder or file to search by BM25: Markdown, text, source code, and PDF "
             "where pypdf is installed. May be repeated.",
         ),
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(
-            "--history",
-            metavar="FILE",
-            show_default=False,
-            help="Conversation so far, in any form `muntin trim` reads.",
+        _source(
+            "--history", takes="FILE", says="Conversation so far, in any form `muntin trim` reads."
         ),
     ] = None,
     memory: Annotated[
         list[Path] | None,
-        typer.Option(
+        _source(
             "--memory",
-            metavar="FILE",
-            show_default=False,
-            help="Notes in Markdown; each item or paragraph is one. May be repeated.",
+            takes="FILE",
+            says="Notes in Markdown; each item or paragraph is one. May be repeated.",
         ),
     ] = None,
     tool: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--tool",
-            metavar="FILE",
-            show_default=False,
-            help="Text of a tool result. May be repeated.",
-        ),
+        _source("--tool", takes="FILE", says="Text of a tool result. May be repeated."),
     ] = None,
-    system: Annotated[
-        str, typer.Option("--system", metavar="TEXT", help="System prompt; @FILE reads it.")
-    ] = "",
-    window: Annotated[
-        int,
-        typer.Option(
-            "--window",
-            "-w",
-            parser=tokens,
-            metavar="TOKENS",
-            help="Tokens the model reads and writes in one call: 8000 or 8k.",
-        ),
-    ] = 8000,
-    reserve: Annotated[
-        float,
-        typer.Option(
-            "--reserve",
-            metavar="SHARE",
-            min=0.0,
-            max=0.95,
-            help="Share of the window left free for the answer.",
-        ),
-    ] = 0.2,
     top: Annotated[
         int,
-        typer.Option("--top", metavar="N", min=1, help="Passages of --docs to choose from."),
+        _source("--top", takes="N", min=1, says="Passages of --docs to choose from."),
     ] = 50,
     include: Annotated[
         list[str] | None,
-        typer.Option(
+        _source(
             "--include",
-            metavar="PATTERN",
-            show_default=False,
-            help="Search only files of this name, e.g. '*.md'. May be repeated.",
+            takes="PATTERN",
+            says="Search only files of this name, e.g. '*.md'. May be repeated.",
         ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
+        _source(
             "--exclude",
-            metavar="PATTERN",
-            show_default=False,
-            help="Leave files of this name or path out. May be repeated.",
+            takes="PATTERN",
+            says="Leave files of this name or path out. May be repeated.",
         ),
     ] = None,
+    system: Annotated[
+        str, option("--system", takes="TEXT", says="System prompt; @FILE reads it.")
+    ] = "",
+    window: Annotated[
+        int,
+        tokens_option(
+            "--window", "-w", says="Tokens the model reads and writes in one call: 8000 or 8k."
+        ),
+    ] = 8000,
+    reserve: Annotated[
+        float,
+        option(
+            "--reserve",
+            takes="SHARE",
+            min=0.0,
+            max=0.95,
+            says="Share of the window left free for the answer.",
+        ),
+    ] = 0.2,
     layout: Annotated[
-        Literal["plain", "xml"], typer.Option("--layout", help="How sections are marked.")
+        Literal["plain", "xml"], option("--layout", says="How sections are marked.")
     ] = "plain",
     model: Model = None,
     output: Output = None,
@@ -185,10 +171,7 @@ def assemble(
         try:
             builder = ContextBuilder(config, token_counter=counter, layout=dress)
         except ConfigurationError:
-            raise Failure(
-                f"a window of {window} tokens has no room for {len(given)} sources: raise --window",
-                code=DOES_NOT_FIT,
-            ) from None
+            raise no_room(window, len(given)) from None
         context = builder.assemble(
             asked,
             sources=[CallableSource(name, _handing(found)) for name, found in given.items()],
@@ -224,5 +207,7 @@ def _said(path: Path, question: str) -> list[Candidate]:
 
     chats = read_chats(path).chats
     if len(chats) > 1:
-        raise Failure(f"{path} holds {len(chats)} conversations: --history takes a file with one")
+        raise Failure(
+            f"{name_of(path)} holds {len(chats)} conversations: --history takes a file with one"
+        )
     return from_messages(chats[0].messages, question)

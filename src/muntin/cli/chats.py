@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.dumps import FORMS, Dumped
 from muntin.cli.failures import Failure
-from muntin.cli.files import read_text
+from muntin.cli.files import name_of, read_text
+from muntin.cli.options import chosen
 from muntin.segmentation import clean_text
 from muntin.shapes import shape_of
 
@@ -82,11 +83,7 @@ class ChatFile:
 
     def select(self, record: int | None) -> list[Chat]:
         """Return the N-th conversation, or all of them."""
-        if record is None:
-            return self.chats
-        if record > len(self.chats):
-            raise Failure(f"the file holds {len(self.chats)} conversations, there is no {record}th")
-        return self.chats[record - 1 : record]
+        return chosen(self.chats, record, "conversation")
 
     def value(self, chats: Sequence[Chat], changed: Sequence[Sequence[Dumped]]) -> Any:
         """Return what the file would hold: one JSON value, or a list of one a line."""
@@ -122,13 +119,14 @@ def read_chats(path: Path) -> ChatFile:
         Failure: It cannot be read, is not JSON, or holds no conversation.
     """
     text = read_text(path)
-    values, lines = _values(text, path)
+    name = name_of(path)
+    values, lines = _values(text, name)
     lines = lines or _is_message(values[0])
     one_document = not lines or _is_message(values[0])
     documents: list[Any] = [values] if lines and one_document else values
     chats: list[Chat] = []
     for at, document in enumerate(documents):
-        where = f"{path}, line {at + 1}" if len(documents) > 1 else str(path)
+        where = f"{name}, line {at + 1}" if len(documents) > 1 else name
         found = list(_found(document))
         if not found:
             raise Failure(
@@ -155,18 +153,18 @@ def read_tools(path: Path) -> list[Any]:
     try:
         value: Any = json.loads(read_text(path))
     except ValueError as error:
-        raise Failure(f"{path} is not JSON: {error}") from None
+        raise Failure(f"{name_of(path)} is not JSON: {error}") from None
     if isinstance(value, Mapping):
         value = cast("Mapping[str, Any]", value).get("tools")
     if isinstance(value, list) and all(isinstance(one, dict) for one in cast("list[Any]", value)):
         return cast("list[Any]", value)
-    raise Failure(f"{path} holds no tool schemas: give a JSON list of them")
+    raise Failure(f"{name_of(path)} holds no tool schemas: give a JSON list of them")
 
 
-def _values(text: str, path: Path) -> tuple[list[Any], bool]:
+def _values(text: str, name: str) -> tuple[list[Any], bool]:
     """Read one JSON value, or one a line; says which."""
     if not text.strip():
-        raise Failure(f"{path} is empty: give a conversation as JSON or JSON lines")
+        raise Failure(f"{name} is empty: give a conversation as JSON or JSON lines")
     try:
         return [json.loads(text)], False
     except ValueError as whole:
@@ -177,10 +175,20 @@ def _values(text: str, path: Path) -> tuple[list[Any], bool]:
             continue
         try:
             values.append(json.loads(line))
-        except ValueError:
-            where = f"line {number} of it is not, either" if values else str(problem)
-            raise Failure(f"{path} is not JSON: {where}") from None
+        except ValueError as error:
+            if not values:
+                raise Failure(f"{name} is not JSON: {problem}") from None
+            raise Failure(
+                f"{name}, line {number} is not JSON, though line 1 is: {_in_line(error)}"
+            ) from None
     return values, True
+
+
+def _in_line(error: ValueError) -> str:
+    """Say what is wrong in a line; the numbers of lines in it would be those of another file."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} (column {error.colno})"
+    return str(error)
 
 
 def _is_message(value: Any) -> bool:

@@ -10,10 +10,9 @@ import typer
 
 from muntin.cli.explain import read_reports
 from muntin.cli.failures import DIFFERS, Failure
-from muntin.cli.files import write_bytes
-from muntin.cli.options import Html, Json
-from muntin.cli.pages import page_of
-from muntin.cli.terminal import emit, emit_json, note
+from muntin.cli.options import Html, Json, option
+from muntin.cli.pages import write_page
+from muntin.cli.terminal import emit, emit_json
 
 if TYPE_CHECKING:
     from muntin.report import AssemblyReport
@@ -26,8 +25,7 @@ def diff(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The later report.")],
     *,
     exit_code: Annotated[
-        bool,
-        typer.Option("--exit-code", help="End with exit code 1 if anything changed, for scripts."),
+        bool, option("--exit-code", says="End with exit code 1 if anything changed, for scripts.")
     ] = False,
     html: Html = None,
     json: Json = False,
@@ -39,8 +37,7 @@ def diff(
     earlier, later = _one(before), _one(after)
     found = later.diff(earlier)
     if html is not None:
-        write_bytes(html, page_of(later, previous=earlier).encode())
-        note(f"page written to {html}")
+        write_page(html, later, previous=earlier)
     if json:
         emit_json({"unchanged": found.unchanged, **asdict(found)})
     else:

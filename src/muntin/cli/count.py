@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muntin.cli.failures import DOES_NOT_FIT, Failure, Skipped
-from muntin.cli.files import is_pipe, read_text
-from muntin.cli.options import Json, counter_of, tokens
+from muntin.cli.files import is_pipe, name_of, read_text
+from muntin.cli.options import Json, counter_of, option, tokens_option
 from muntin.cli.terminal import emit_json, heard_warnings, note, progress, show_table
 
 if TYPE_CHECKING:
@@ -41,33 +41,25 @@ def count(
     *,
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--model",
             "-m",
-            metavar="NAME",
-            show_default=False,
-            help="Count as this model does, e.g. gpt-4o; repeat it to compare models. "
+            takes="NAME",
+            says="Count as this model does, e.g. gpt-4o; repeat it to compare models. "
             "Default: a calibrated estimate.",
         ),
     ] = None,
     chat: Annotated[
         bool,
-        typer.Option(
+        option(
             "--chat",
-            help="FILEs are conversations: count messages as they are sent, "
+            says="FILEs are conversations: count messages as they are sent, "
             "with framing, tool calls and tool schemas, not the JSON around them.",
         ),
     ] = False,
     budget: Annotated[
         int | None,
-        typer.Option(
-            "--budget",
-            "-b",
-            parser=tokens,
-            metavar="TOKENS",
-            show_default=False,
-            help="End with exit code 3 if the total is over this.",
-        ),
+        tokens_option("--budget", "-b", says="End with exit code 3 if the total is over this."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -171,7 +163,7 @@ def _show(
     counters: Mapping[str, NamedCounter], counted: Sequence[_Counted], totals: Sequence[int]
 ) -> None:
     rows = [
-        [*(f"{tokens:,}" for tokens in one.tokens), f"{one.characters:,}", str(one.path)]
+        [*(f"{tokens:,}" for tokens in one.tokens), f"{one.characters:,}", name_of(one.path)]
         for one in counted
     ]
     if len(counted) > 1:

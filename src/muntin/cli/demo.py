@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from muntin.cli.files import write_bytes
-from muntin.cli.options import Html, Json, Model, Quiet, counter_of, tokens
-from muntin.cli.pages import page_of
+from muntin.cli.failures import no_room
+from muntin.cli.options import Html, Json, Model, Quiet, counter_of, tokens_option
+from muntin.cli.pages import write_page
 from muntin.cli.terminal import emit, emit_json, note, progress, show_report
+from muntin.demo import QUESTION
 
 __all__ = ("demo",)
 
@@ -19,11 +20,11 @@ _STEPS = 1000
 def demo(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="What to ask about Python.")
-    ] = "How do I read a large CSV file row by row without loading it all into memory?",
+    ] = QUESTION,
     *,
     window: Annotated[
         int,
-        typer.Option("--window", "-w", parser=tokens, metavar="TOKENS", help="The model's window."),
+        tokens_option("--window", "-w", says="The model's window."),
     ] = 2000,
     model: Model = None,
     html: Html = None,
@@ -39,6 +40,7 @@ def demo(
     """
     from muntin.demo.__main__ import assemble
     from muntin.demo.corpus import Passages
+    from muntin.errors import ConfigurationError
 
     counter = counter_of(model)
     done = 0
@@ -52,10 +54,12 @@ def demo(
             done = reached
 
         passages = Passages(told)
-    context = assemble(question, passages, window, counter)
+    try:
+        context = assemble(question, passages, window, counter)
+    except ConfigurationError:
+        raise no_room(window, 3) from None
     if html is not None:
-        write_bytes(html, page_of(context.report).encode())
-        note(f"page written to {html}")
+        write_page(html, context.report)
     if json:
         emit_json({"text": context.text, "report": context.report.to_dict()})
         return

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from muntin.cli.failures import Failure
-from muntin.cli.files import read_text, write_bytes
-from muntin.cli.options import Html, Json, Record
-from muntin.cli.pages import page_of
+from muntin.cli.files import name_of, read_text
+from muntin.cli.options import Html, Json, Record, chosen, option
+from muntin.cli.pages import write_page
 from muntin.cli.terminal import emit, emit_json, note, show_report, show_table
 
 if TYPE_CHECKING:
@@ -30,20 +30,20 @@ def explain(
     *,
     decisions: Annotated[
         Literal["all", "kept", "shortened", "summarised", "dropped"] | None,
-        typer.Option(
+        option(
             "--decisions",
             "-d",
-            help="List what happened to each passage or message, and why.",
-            show_default=False,
+            takes="KIND",
+            says="List what happened to each passage or message, and why: all of them, or those "
+            "kept, shortened, summarised or dropped.",
         ),
     ] = None,
     find: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--find",
-            metavar="TEXT",
-            show_default=False,
-            help="List only decisions whose beginning, id or source holds TEXT.",
+            takes="TEXT",
+            says="List only decisions whose beginning, id or source holds TEXT.",
         ),
     ] = None,
     record: Record = None,
@@ -62,40 +62,39 @@ def explain(
     if html is not None:
         if len(reports) != 1:
             raise Failure(f"{file} holds {len(reports)} reports: pick one with --record")
-        write_bytes(html, page_of(reports[0]).encode())
-        note(f"page written to {html}")
-    listed = [list(_chosen(report, decisions, find)) for report in reports]
+        write_page(html, reports[0])
+    listed = [list(_listed(report, decisions, find)) for report in reports]
     if json:
         found = [
-            {"report": report.to_dict(), "listed": [one.label for one in chosen]}
-            for report, chosen in zip(reports, listed, strict=True)
+            {"report": report.to_dict(), "listed": [one.label for one in shown]}
+            for report, shown in zip(reports, listed, strict=True)
         ]
         emit_json({"reports": found, "reasons": dict(REASONS)})
         return
-    for at, (report, chosen) in enumerate(zip(reports, listed, strict=True)):
+    for at, (report, shown) in enumerate(zip(reports, listed, strict=True)):
         if at:
             emit("")
         show_report(report)
         if decisions is not None or find is not None:
             emit("")
-            _show(chosen)
+            _show(shown)
 
 
 def read_reports(path: Path, *, record: int | None = None) -> list[AssemblyReport]:
     """Read one report, or several that stand one a line.
 
     Raises:
-        Failure: The file cannot be read or holds no report, or no N-th one.
-        ReportError: A report is of another version or contradicts itself.
+        Failure: The file cannot be read or holds no report, or no N-th one; a report is of
+            another version or contradicts itself.
     """
+    from muntin.errors import ReportError
     from muntin.report import AssemblyReport
 
     written = list(_documents(path))
-    if record is not None:
-        if record > len(written):
-            raise Failure(f"{path} holds {len(written)} reports, there is no {record}th")
-        written = written[record - 1 : record]
-    return [AssemblyReport.from_dict(one) for one in written]
+    try:
+        return [AssemblyReport.from_dict(one) for one in chosen(written, record, "report")]
+    except ReportError as error:
+        raise Failure(f"{name_of(path)}: {error}") from None
 
 
 def _documents(path: Path) -> Iterable[Mapping[str, object]]:
@@ -108,27 +107,33 @@ def _documents(path: Path) -> Iterable[Mapping[str, object]]:
             values = [jsons.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError:
             values = []
-    for value in values:
-        yield from _reports_in(value)
     if not values:
-        raise Failure(f"{path} is no report: give a file written with --report")
+        raise Failure(_no_report(path))
+    for value in values:
+        yield from _reports_in(value, path)
 
 
-def _reports_in(value: Any) -> Iterable[Mapping[str, object]]:
+def _no_report(path: Path) -> str:
+    return f"{name_of(path)} is no report: give a file written with --report"
+
+
+def _reports_in(value: Any, path: Path) -> Iterable[Mapping[str, object]]:
     if not isinstance(value, Mapping):
-        raise Failure("this is no report: give a file written with --report")
+        raise Failure(_no_report(path))
     known = cast("Mapping[str, Any]", value)
     inner = known.get("report") or known.get("reports") or known.get("conversations")
     if isinstance(inner, Mapping):
         yield cast("Mapping[str, object]", inner)
     elif isinstance(inner, list):
         for one in cast("list[Any]", inner):
-            yield from _reports_in(one)
-    else:
+            yield from _reports_in(one, path)
+    elif "format" in known:
         yield known
+    else:
+        raise Failure(_no_report(path))
 
 
-def _chosen(report: AssemblyReport, kind: str | None, find: str | None) -> Iterable[Decision]:
+def _listed(report: AssemblyReport, kind: str | None, find: str | None) -> Iterable[Decision]:
     wanted = (find or "").casefold()
     for one in report.decisions:
         if kind not in (None, "all", one.kind):

@@ -18,6 +18,7 @@ __all__ = (
     "Failure",
     "Skipped",
     "code_of",
+    "no_room",
 )
 
 DIFFERS = 1
@@ -44,6 +45,12 @@ class Failure(Exception):  # noqa: N818 - says what is the case
 
 class Skipped(Exception):  # noqa: N818 - not an error: the other files are read
     """A file is left out; says why."""
+
+
+def no_room(window: int, sources: int) -> Failure:
+    """Say that a window is too small to be divided among its sources."""
+    what = f"a window of {window} tokens has no room for {sources} sources: raise --window"
+    return Failure(what, code=DOES_NOT_FIT)
 
 
 def code_of(error: Failure | ContextError) -> int:

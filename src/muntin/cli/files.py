@@ -16,12 +16,9 @@ from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
 from muntin.cli.terminal import note
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from muntin.report import AssemblyReport
-
-__all__ = ("is_pipe", "read_bytes", "read_text", "write_bytes", "write_reports")
+__all__ = ("is_pipe", "name_of", "read_bytes", "read_text", "write_bytes")
 
 _GZIP = b"\x1f\x8b"
 
@@ -29,6 +26,11 @@ _GZIP = b"\x1f\x8b"
 def is_pipe(path: Path) -> bool:
     """Whether a path stands for stdin or stdout."""
     return str(path) == "-"
+
+
+def name_of(path: Path) -> str:
+    """Name a file that is read, for people: nobody has a file called `-`."""
+    return "stdin" if is_pipe(path) else str(path)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -55,7 +57,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as error:
-        raise Failure(f"{path} is damaged gzip data: {error}", code=SOURCE_FAILED) from None
+        raise Failure(
+            f"{name_of(path)} is damaged gzip data: {error}", code=SOURCE_FAILED
+        ) from None
 
 
 def read_text(path: Path) -> str:
@@ -68,7 +72,8 @@ def read_text(path: Path) -> str:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Failure(
-            f"{path} is not UTF-8 (byte {error.start}): convert it first, for instance with iconv"
+            f"{name_of(path)} is not UTF-8 (byte {error.start}): convert it first, for instance "
+            f"with iconv"
         ) from None
 
 
@@ -93,27 +98,3 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise Failure(
             f"cannot write {path}: {error.strerror}; it is as it was", code=FAILED
         ) from None
-
-
-def write_reports(
-    reports: Sequence[AssemblyReport], *, report: Path | None, html: Path | None
-) -> None:
-    """Write reports where the command line says: JSON (one a line if several), and a page.
-
-    Raises:
-        Failure: A page was asked for and there are several reports, or a file cannot be written.
-    """
-    from muntin.cli.pages import page_of
-
-    if html is not None and len(reports) != 1:
-        raise Failure(
-            f"--html shows one conversation and there are {len(reports)}: pick one with --record"
-        )
-    if report is not None:
-        indent = 2 if len(reports) == 1 else None
-        lines = [f"{one.to_json(indent=indent)}\n" for one in reports]
-        write_bytes(report, "".join(lines).encode())
-        note(f"report written to {report}")
-    if html is not None:
-        write_bytes(html, page_of(reports[0]).encode())
-        note(f"page written to {html}")

@@ -1,14 +1,20 @@
-"""The options several commands share, worded once, and how a number of tokens is read."""
+"""How an option is described, the options several commands share, and how their values are read.
+
+A command takes an option by naming its type here, so that it is worded once.
+"""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from muntin.cli.failures import Failure
 from muntin.cli.files import read_text
+from muntin.cli.terminal import many
 
 if TYPE_CHECKING:
     from muntin.counters import NamedCounter
@@ -22,66 +28,17 @@ __all__ = (
     "Record",
     "Report",
     "Write",
+    "chosen",
     "counter_of",
+    "option",
     "text_of",
     "tokens",
+    "tokens_option",
 )
 
-_UNITS = {"k": 1_000, "m": 1_000_000}
+T = TypeVar("T")
 
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object for programs, instead of text.")
-]
-Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", help="Do not print the report on stderr.")
-]
-Model: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="NAME",
-        help="Count as this model does, e.g. gpt-4o: exactly where its vocabulary can be had, by "
-        "a calibrated estimate otherwise. Default: the estimate.",
-        show_default=False,
-    ),
-]
-Output: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Write the result to FILE instead of stdout.",
-        show_default=False,
-    ),
-]  # fmt: skip
-Write: TypeAlias = Annotated[
-    bool, typer.Option("--write", help="Replace FILE itself by the result, in one step.")
-]
-Report: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="Write the report as JSON, for `muntin explain` and `muntin diff`.",
-        show_default=False,
-    ),
-]
-Html: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="FILE", help="Write the report as one self-contained page.",
-        show_default=False,
-    ),
-]  # fmt: skip
-Record: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--record",
-        metavar="N",
-        min=1,
-        help="Where FILE holds several conversations, take only the N-th. Default: all of them.",
-        show_default=False,
-    ),
-]
+_UNITS = {"k": 1_000, "m": 1_000_000}
 
 
 def tokens(text: str | int) -> int:
@@ -98,6 +55,79 @@ def tokens(text: str | int) -> int:
     if whole <= 0 or whole != number:
         raise typer.BadParameter(f"{text!r} is no number of tokens above 0: try 8000 or 8k")
     return whole
+
+
+def option(
+    *names: str, says: str, takes: str | None = None, panel: str | None = None, **more: Any
+) -> Any:
+    """Describe an option: what it takes, what it does, and where the help lists it."""
+    return typer.Option(*names, metavar=takes, help=says, rich_help_panel=panel, **more)
+
+
+def tokens_option(*names: str, says: str) -> Any:
+    """Describe an option that takes a number of tokens."""
+    return option(*names, takes="TOKENS", says=says, parser=tokens)
+
+
+_output = partial(option, panel="Output")
+
+Json: TypeAlias = Annotated[
+    bool,
+    _output("--json", says="Print one JSON object for programs, instead of text."),
+]
+Quiet: TypeAlias = Annotated[bool, _output("--quiet", says="Do not print the report on stderr.")]
+Output: TypeAlias = Annotated[
+    Path | None,
+    _output("--output", "-o", takes="FILE", says="Write the result to FILE instead of stdout."),
+]
+Write: TypeAlias = Annotated[
+    bool,
+    _output("--write", says="Replace FILE itself by the result, in one step."),
+]
+Report: TypeAlias = Annotated[
+    Path | None,
+    _output(
+        "--report",
+        takes="FILE",
+        says="Write the report as JSON, for `muntin explain` and `muntin diff`.",
+    ),
+]
+Html: TypeAlias = Annotated[
+    Path | None,
+    _output("--html", takes="FILE", says="Write the report as one self-contained page."),
+]
+Model: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--model",
+        "-m",
+        takes="NAME",
+        says="Count as this model does, e.g. gpt-4o: exactly where its vocabulary can be had, by "
+        "a calibrated estimate otherwise. Default: the estimate.",
+    ),
+]
+Record: TypeAlias = Annotated[
+    int | None,
+    option(
+        "--record",
+        takes="N",
+        min=1,
+        says="Where FILE holds several conversations, take only the N-th. Default: all of them.",
+    ),
+]
+
+
+def chosen(found: list[T], record: int | None, what: str) -> list[T]:
+    """Return what `--record` asks for of what a file holds: one of it, or all.
+
+    Raises:
+        Failure: There is no such one.
+    """
+    if record is None:
+        return found
+    if record > len(found):
+        raise Failure(f"there is no {what} {record}: the file holds {many(len(found), what)}")
+    return [found[record - 1]]
 
 
 def text_of(given: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muntin.cli.documents import find_documents
 from muntin.cli.failures import SOURCE_FAILED, Failure
 from muntin.cli.search import Search
-from muntin.cli.terminal import note, progress
+from muntin.cli.terminal import many, note, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +44,8 @@ def tell_of(search: Search | None, found: int) -> None:
     if search.skipped:
         examples = ", ".join(str(path) for path, _ in search.skipped[:3])
         more = ", ..." if len(search.skipped) > 3 else ""
-        note(f"skipped {len(search.skipped):,} files ({_reasons(search)}): {examples}{more}")
-    note(f"searched {search.passages:,} passages of {search.files:,} files")
+        note(f"skipped {many(len(search.skipped), 'file')} ({_reasons(search)}): {examples}{more}")
+    note(f"searched {many(search.passages, 'passage')} of {many(search.files, 'file')}")
     if not found:
         note("no passage shares a word with the question: ask in the words of the documents")
 

@@ -28,6 +28,7 @@ __all__ = (
     "emit",
     "emit_json",
     "heard_warnings",
+    "many",
     "note",
     "progress",
     "show_report",
@@ -57,6 +58,11 @@ def note(text: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text(visible(f"muntin: {text}"), style="dim")
     )
+
+
+def many(number: int, what: str) -> str:
+    """Say how many there are of something: 1 file, 2 files."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 @contextmanager

@@ -5,104 +5,69 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from muntin.cli.conversation import Job, on_conversations
 from muntin.cli.failures import Failure
-from muntin.cli.options import (
-    Html,
-    Json,
-    Model,
-    Output,
-    Quiet,
-    Record,
-    Report,
-    Write,
-    counter_of,
-    text_of,
-    tokens,
-)
-from muntin.cli.terminal import heard_warnings, progress
+from muntin.cli.options import option, tokens_option
 
 if TYPE_CHECKING:
+    from muntin.cli.chats import Chat
     from muntin.cli.dumps import Dumped
+    from muntin.counters import NamedCounter
     from muntin.report import AssemblyReport
 
 __all__ = ("trim",)
 
 
+@on_conversations
 def trim(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A conversation: OpenAI, Anthropic, LangChain or LlamaIndex messages as JSON, a "
-            "request body around them, or JSON lines; - is stdin.",
-        ),
-    ] = Path("-"),
+    job: Job,
     *,
     budget: Annotated[
         int | None,
-        typer.Option(
+        tokens_option(
             "--budget",
             "-b",
-            parser=tokens,
-            metavar="TOKENS",
-            show_default=False,
-            help="Tokens the request may take, framing and tool schemas included: 8000 or 8k.",
+            says="Tokens the request may take, framing and tool schemas included: 8000 or 8k.",
         ),
     ] = None,
     window: Annotated[
         int | None,
-        typer.Option(
+        tokens_option(
             "--window",
             "-w",
-            parser=tokens,
-            metavar="TOKENS",
-            show_default=False,
-            help="Instead of a budget: the model's window, of which room for the answer is left.",
+            says="Instead of a budget: the model's window, of which room for the answer is left.",
         ),
     ] = None,
     question: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--question",
             "-q",
-            metavar="TEXT",
-            show_default=False,
-            help="Bring older messages that speak of this back word for word (@FILE reads it).",
+            takes="TEXT",
+            says="Bring older messages that speak of this back word for word (@FILE reads it).",
         ),
     ] = None,
     keep: Annotated[
         int,
-        typer.Option(
+        option(
             "--keep",
             "-k",
-            metavar="N",
+            takes="N",
             min=0,
-            help="Keep the newest N messages as they are, whatever else has to go.",
+            says="Keep the newest N messages as they are, whatever else has to go.",
         ),
     ] = 0,
     tools: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--tools",
-            metavar="FILE",
-            show_default=False,
-            help="JSON list of the tool schemas sent along; they count. Default: `tools` in FILE.",
+            takes="FILE",
+            says="JSON list of the tool schemas sent along; they count. Default: `tools` in FILE.",
         ),
     ] = None,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="First mend tool calls without results, and the reverse."),
+        bool, option("--repair", says="First mend tool calls without results, and the reverse.")
     ] = False,
-    record: Record = None,
-    model: Model = None,
-    output: Output = None,
-    write: Write = False,
-    report: Report = None,
-    html: Html = None,
-    quiet: Quiet = False,
-    json: Json = False,
 ) -> None:
     """Fit a conversation into a token budget, losing the least.
 
@@ -112,9 +77,7 @@ def trim(
 
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
-    from muntin.cli.chats import read_chats, read_tools
-    from muntin.cli.conversation import check_target, hand_over
-    from muntin.cli.files import is_pipe
+    from muntin.cli.chats import read_tools
     from muntin.errors import ContextWindowExceeded
     from muntin.fit import fit_messages
 
@@ -122,35 +85,24 @@ def trim(
         raise Failure("how far to trim? give --budget (say 8k), or --window")
     if budget is not None and window is not None and budget > window:
         raise Failure(f"the budget of {budget} is over the window of {window}: give one of them")
-    check_target(file, output, write=write, record=record)
-    chat_file = read_chats(file)
-    chats = chat_file.select(record)
-    counter = counter_of(model)
+    job.check_stdin("--tools", tools)
+    asked = job.question_of(question)
     schemas = None if tools is None else read_tools(tools)
-    asked = None if question is None else text_of(question)
-    if asked is not None and question == "-" and is_pipe(file):
-        raise Failure("only one of FILE and --question can be stdin")
-    fitted: list[list[Dumped]] = []
-    reports: list[AssemblyReport] = []
-    with heard_warnings(), progress("trimming", len(chats)) as advance:
-        for chat in chats:
-            try:
-                done = fit_messages(
-                    chat.pinned(keep),
-                    budget=budget,
-                    window=window,
-                    tools=chat.tools if schemas is None else schemas,
-                    question=asked,
-                    counter=counter,
-                    repair=repair,
-                )
-            except ContextWindowExceeded as error:
-                error.args = (f"{chat.label}: {error}",)
-                raise
-            fitted.append(done.messages)
-            reports.append(done.report)
-            advance(1)
-    hand_over(
-        chats, fitted, reports, file=chat_file, target=file if write else output,
-        report=report, html=html, quiet=quiet, json=json,
-    )  # fmt: skip
+
+    def fitted(chat: Chat, counter: NamedCounter) -> tuple[list[Dumped], AssemblyReport]:
+        try:
+            done = fit_messages(
+                chat.pinned(keep),
+                budget=budget,
+                window=window,
+                tools=chat.tools if schemas is None else schemas,
+                question=asked,
+                counter=counter,
+                repair=repair,
+            )
+        except ContextWindowExceeded as error:
+            error.args = (f"{chat.label}: {error}",)
+            raise
+        return done.messages, done.report
+
+    job.run("trimming", fitted)

@@ -12,6 +12,7 @@ from muntin.builder import ContextBuilder
 from muntin.candidates import Candidate
 from muntin.config import ContextConfig
 from muntin.counters import counter_for
+from muntin.demo import QUESTION
 from muntin.demo.corpus import Passages
 from muntin.errors import ContextError
 from muntin.lexical import bm25_scores
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from muntin.counters import NamedCounter
     from muntin.sources import ContextSource
 
-_QUESTION = "How do I read a large CSV file row by row without loading it all into memory?"
 _SYSTEM = "You answer questions about Python. Use only what stands below, and say where it is from."
 
 
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Assemble a context for a question out of the documentation on this machine, "
         "a small memory and a recorded tool result, inside a token window.",
     )
-    parser.add_argument("question", nargs="?", default=_QUESTION, help="default: %(default)s")
+    parser.add_argument("question", nargs="?", default=QUESTION, help="default: %(default)s")
     parser.add_argument(
         "--window", type=_tokens, default=2000, metavar="TOKENS", help="default: %(default)s"
     )

@@ -100,7 +100,7 @@ def copy_of(value: Any) -> Any:
 
 
 class _Number:
-    """A number that equals only numbers of its own type."""
+    """A number that equals only what is written like it: not `True` for 1, nor -0.0 for 0.0."""
 
     __slots__ = ("_value",)
 
@@ -108,7 +108,7 @@ class _Number:
         self._value = value
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self._value) and other == self._value
+        return type(other) is type(self._value) and repr(other) == repr(self._value)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals numbers, whose hash differs
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 from counters import characters
@@ -198,6 +200,41 @@ def test_a_message_changed_in_place_is_counted_anew() -> None:
     assert counts.measure(message).tokens == 8
 
 
+@pytest.mark.parametrize("position", [0, 1, 20, 38, 39])
+def test_a_known_history_with_one_changed_message_costs_one_count(position: int) -> None:
+    """A history is recognised as a whole: an edit in it must not go unseen."""
+    spy = _Spy()
+    counts = MessageCounts(spy)
+    history = [{"role": "user", "content": f"m{i}"} for i in range(40)]
+    counts.measure_all(history)
+    spy.asked.clear()
+    history[position]["content"] = "edited in place"
+    found = counts.measure_all(history)
+    assert spy.asked == ["edited in place"]
+    assert [one.view.text for one in found] == [message["content"] for message in history]
+
+
+def test_numbers_that_are_written_differently_are_told_apart() -> None:
+    """`1 == True`, but a block with `true` in it costs what `true` costs."""
+    counts = MessageCounts(characters)
+    kinds: list[Any] = [1, True, 1.0]
+    for kind in kinds:
+        history: list[Any] = [{"role": "user", "content": f"m{i}"} for i in range(20)]
+        history.append({"role": "user", "content": [{"type": "odd", "value": kind}]})
+        with pytest.warns(UserWarning, match="odd"):
+            found = counts.measure_all(history)
+        assert json.dumps(kind) in found[-1].view.unknown[0][1]
+
+
+def test_content_that_refuses_to_be_compared_is_read_again() -> None:
+    """An array in a message raises when it is compared with another one."""
+    counts = MessageCounts(characters)
+    for _ in range(2):
+        history: list[Any] = [{"role": "user", "content": f"m{i}"} for i in range(20)]
+        history.append({"role": "user", "content": "see", "embedding": np.arange(3)})
+        assert len(counts.measure_all(history)) == 21
+
+
 def test_a_counter_that_learned_counts_anew() -> None:
     counter = AnchoredCounter(count_tokens)
     message = {"role": "user", "content": "a" * 4_000}
@@ -213,7 +250,10 @@ def test_memory_is_bounded() -> None:
     for i in range(1_000):
         counts.measure({"role": "user", "content": f"message {i}"})
     assert len(counts._by_key) <= 10  # pyright: ignore[reportPrivateUsage] - the bound itself
-    assert len(counts._by_id) <= 20  # pyright: ignore[reportPrivateUsage] - the bound itself
+    assert len(counts._by_id) <= 10  # pyright: ignore[reportPrivateUsage] - the bound itself
+    for _ in range(100):
+        counts.measure({"role": "user", "content": "equal, and another object each time"})
+    assert len(counts._by_id) <= 10  # pyright: ignore[reportPrivateUsage] - the bound itself
     counts.measure({"role": "user", "content": "x" * 50_000})
     counts.measure({"role": "user", "content": "y" * 50_000})
     assert len(counts._by_key) == 1  # pyright: ignore[reportPrivateUsage] - the bound itself

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
 
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
@@ -13,10 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin.sources import RetrieverSource, RunnableSource
 from muntin.errors import ConfigurationError
-from muntin.sources import CallableSource, ContextSource
-
-if TYPE_CHECKING:
-    from muntin.candidates import Candidate, Scope
+from muntin.sources import CallableSource, ContextSource, GivenSource, source_named
 
 __all__ = ("source_of", "standing_sources")
 
@@ -34,48 +30,14 @@ def source_of(name: str, given: object, *, score: Score = RELEVANCE) -> ContextS
         ConfigurationError: A `ContextSource` under another name than its own.
     """
     if isinstance(given, ContextSource):
-        if given.name != name:
-            raise ConfigurationError(f"the source named {given.name!r} is given as {name!r}")
-        return given
+        return source_named(name, given)
     if isinstance(given, BaseRetriever):
         return RetrieverSource(name, given, score=score)
     if isinstance(given, Runnable):
         return RunnableSource(name, cast("Runnable[str, Any]", given), score=score)
     if callable(given):
-        return CallableSource(name, _reading(name, given, score))
-    found = candidates_of(given, name=name, score=score)
-    return _Given(name, found)
-
-
-class _Given(ContextSource):
-    """Offer candidates that are there already."""
-
-    def __init__(self, name: str, candidates: list[Candidate]) -> None:
-        self.name = name
-        self._candidates = candidates
-
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - whatever is asked
-        return self._candidates
-
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - whatever is asked
-        return self._candidates
-
-
-def _reading(name: str, ask: Callable[..., Any], score: Score) -> Callable[..., Any]:
-    """Let a function return documents and messages as well as candidates."""
-    if inspect.iscoroutinefunction(ask):
-
-        @functools.wraps(ask)
-        async def awaiting(*args: Any, **kwargs: Any) -> list[Candidate]:
-            return candidates_of(await ask(*args, **kwargs), name=name, score=score)
-
-        return awaiting
-
-    @functools.wraps(ask)
-    def asking(*args: Any, **kwargs: Any) -> list[Candidate]:
-        return candidates_of(ask(*args, **kwargs), name=name, score=score)
-
-    return asking
+        return CallableSource(name, given, read=partial(candidates_of, name=name, score=score))
+    return GivenSource(name, candidates_of(given, name=name, score=score))
 
 
 def standing_sources(sources: Any) -> tuple[ContextSource, ...]:

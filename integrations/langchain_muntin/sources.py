@@ -7,6 +7,7 @@ as a child in its trace. Nothing is ranked here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from langchain_core.messages import BaseMessage
@@ -16,10 +17,9 @@ from langchain_muntin._shapes import SHAPE
 from muntin.candidates import Candidate
 from muntin.errors import ConfigurationError, SourceError
 from muntin.shapes.blocks import canonical_json
-from muntin.sources import ContextSource
+from muntin.sources import CallableSource, ContextSource
 
 if TYPE_CHECKING:
-    from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable
 
@@ -34,59 +34,7 @@ __all__ = (
 )
 
 
-class RetrieverSource(ContextSource):
-    """Make a source of a retriever.
-
-    Args:
-        name: Name of the source.
-        retriever: Any `BaseRetriever`.
-        score: Where a document's score is: a metadata key or a function. Without a score a document
-            counts by its rank.
-        timeout: Seconds to wait; `None` waits as long as it takes.
-        on_error: What happens when it fails: `raise` ends the assembly, `skip` leaves it out.
-
-    ```python
-    from langchain_core.documents import Document
-    from langchain_core.retrievers import BaseRetriever
-    from langchain_muntin import RetrieverSource
-
-    class Rules(BaseRetriever):
-        def _get_relevant_documents(self, query, *, run_manager):
-            return [Document("Meals are capped at 80.", id="meals")]
-
-    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
-    #> ['meals']
-    ```
-    """
-
-    def __init__(
-        self,
-        name: str,
-        retriever: BaseRetriever,
-        *,
-        score: Score = RELEVANCE,
-        timeout: float | None = None,
-        on_error: OnError = "raise",
-    ) -> None:
-        self.name = name
-        self.timeout = timeout
-        self.on_error = on_error
-        self._retriever = retriever
-        self._score: Score = score
-
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
-        """Ask the retriever."""
-        return self._read(self._retriever.invoke(query))
-
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
-        """Ask the retriever without blocking the loop."""
-        return self._read(await self._retriever.ainvoke(query))
-
-    def _read(self, documents: list[Document]) -> list[Candidate]:
-        return candidates_of(documents, name=self.name, score=self._score)
-
-
-class RunnableSource(ContextSource):
+class RunnableSource(CallableSource):
     """Make a source of any runnable that takes the question.
 
     What it returns may be documents, candidates, strings, messages, one of these, or `None`.
@@ -111,27 +59,57 @@ class RunnableSource(ContextSource):
     def __init__(
         self,
         name: str,
-        runnable: Runnable[str, Any],
+        runnable: Runnable[Any, Any],
         *,
         score: Score = RELEVANCE,
         timeout: float | None = None,
         on_error: OnError = "raise",
     ) -> None:
-        self.name = name
-        self.timeout = timeout
-        self.on_error = on_error
-        self._runnable = runnable
-        self._score: Score = score
+        super().__init__(
+            name,
+            runnable.invoke,
+            afetch=runnable.ainvoke,
+            read=partial(candidates_of, name=name, score=score),
+            pass_scope=False,  # a runnable takes its input only
+            timeout=timeout,
+            on_error=on_error,
+        )
 
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - a runnable takes its input only
-        """Run it."""
-        found: object = self._runnable.invoke(query)
-        return candidates_of(found, name=self.name, score=self._score)
 
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - a runnable takes its input only
-        """Run it without blocking the loop."""
-        found: object = await self._runnable.ainvoke(query)
-        return candidates_of(found, name=self.name, score=self._score)
+class RetrieverSource(RunnableSource):
+    """Make a source of a retriever.
+
+    Args:
+        name: Name of the source.
+        retriever: Any `BaseRetriever`.
+        score: Where a document's score is: a metadata key or a function. Without a score a document
+            counts by its rank.
+        timeout: Seconds to wait; `None` waits as long as it takes.
+        on_error: What happens when it fails: `raise` ends the assembly, `skip` leaves it out.
+
+    ```python
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_muntin import RetrieverSource
+
+    class Rules(BaseRetriever):
+        def _get_relevant_documents(self, query, *, run_manager):
+            return [Document("Meals are capped at 80.", id="meals")]
+
+    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
+    #> ['meals']
+    ```
+    """
+
+    def __init__(
+        self,
+        name: str,
+        retriever: BaseRetriever,
+        *,
+        score: Score = RELEVANCE,
+        timeout: float | None = None,
+        on_error: OnError = "raise",
+    ) -> None:
+        super().__init__(name, retriever, score=score, timeout=timeout, on_error=on_error)
 
 
 class _Item(Protocol):
@@ -147,7 +125,7 @@ Namespace = tuple[str, ...] | Callable[["Scope | None"], tuple[str, ...]]
 stand for the scope of the run, or a function of the scope."""
 
 
-class StoreSource(ContextSource):
+class StoreSource(CallableSource):
     """Make a source of a LangGraph store: what an agent remembers across threads.
 
     Args:
@@ -186,25 +164,24 @@ class StoreSource(ContextSource):
     ) -> None:
         if limit < 1:
             raise ConfigurationError(f"source {name!r}: limit must be at least 1, not {limit}")
-        self.name = name
-        self.timeout = timeout
-        self.on_error = on_error
+        super().__init__(
+            name,
+            self._search,
+            afetch=self._asearch,
+            read=self._found,
+            timeout=timeout,
+            on_error=on_error,
+        )
         self._store = store
         self._namespace: Namespace = namespace
         self._limit = limit
         self._text = text
 
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
-        """Search the store."""
-        where = self._where(scope)
-        found = self._opened().search(where, query=query, limit=self._limit)
-        return [self._candidate(item) for item in found]
+    def _search(self, query: str, scope: Scope | None) -> Any:
+        return self._opened().search(self._where(scope), query=query, limit=self._limit)
 
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
-        """Search the store without blocking the loop."""
-        where = self._where(scope)
-        found = await self._opened().asearch(where, query=query, limit=self._limit)
-        return [self._candidate(item) for item in found]
+    async def _asearch(self, query: str, scope: Scope | None) -> Any:
+        return await self._opened().asearch(self._where(scope), query=query, limit=self._limit)
 
     def _opened(self) -> Any:
         if self._store is not None:
@@ -228,8 +205,11 @@ class StoreSource(ContextSource):
             raise SourceError(self.name, f"needs a scope with {wanted!r} to look in {label}")
         return value
 
-    def _candidate(self, item: _Item) -> Candidate:
-        return Candidate(self._text_of(item.value), item.score, id=item.key, metadata=item.value)
+    def _found(self, items: Sequence[_Item]) -> list[Candidate]:
+        return [
+            Candidate(self._text_of(item.value), item.score, id=item.key, metadata=item.value)
+            for item in items
+        ]
 
     def _text_of(self, value: Mapping[str, Any]) -> str:
         if callable(self._text):

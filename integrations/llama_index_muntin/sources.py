@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import QueryBundle
 
 from llama_index_muntin._conversion import candidates_of
 from muntin.errors import ConfigurationError
-from muntin.sources import CallableSource, ContextSource
+from muntin.sources import CallableSource, ContextSource, source_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from muntin.candidates import Candidate, Scope
     from muntin.sources import OnError
 
 __all__ = ("RetrieverSource", "source_of")
 
 
-class RetrieverSource(ContextSource):
+class RetrieverSource(CallableSource):
     """Make a source of a retriever.
 
     A retriever without an async search of its own is asked in a thread, so it never holds up the
@@ -55,23 +53,24 @@ class RetrieverSource(ContextSource):
         timeout: float | None = None,
         on_error: OnError = "raise",
     ) -> None:
-        self.name = name
-        self.timeout = timeout
-        self.on_error = on_error
-        self._retriever = retriever
         name_of_search = "_aretrieve"  # asked by name: whether it was overridden, no more
         own = getattr(type(retriever), name_of_search)
-        self._is_async = own is not getattr(BaseRetriever, name_of_search)
+        is_async = own is not getattr(BaseRetriever, name_of_search)
 
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - retrievers know no scope
-        """Ask the retriever."""
-        return candidates_of(self._retriever.retrieve(QueryBundle(query)), name=self.name)
+        def ask(query: str) -> object:
+            return retriever.retrieve(QueryBundle(query))
 
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
-        """Ask the retriever without blocking the loop."""
-        if not self._is_async:
-            return list(await super().afetch(query, scope))
-        return candidates_of(await self._retriever.aretrieve(QueryBundle(query)), name=self.name)
+        def aask(query: str) -> object:
+            return retriever.aretrieve(QueryBundle(query))
+
+        super().__init__(
+            name,
+            ask,
+            afetch=aask if is_async else None,
+            read=partial(candidates_of, name=name),
+            timeout=timeout,
+            on_error=on_error,
+        )
 
 
 def source_of(name: str, given: object) -> ContextSource:
@@ -86,34 +85,12 @@ def source_of(name: str, given: object) -> ContextSource:
         ConfigurationError: It is none of these, or a source of another name.
     """
     if isinstance(given, ContextSource):
-        if given.name != name:
-            raise ConfigurationError(f"the source named {given.name!r} is given as {name!r}")
-        return given
+        return source_named(name, given)
     if isinstance(given, BaseRetriever):
         return RetrieverSource(name, given)
     if callable(given):
-        return CallableSource(name, _reading(name, given))
+        return CallableSource(name, given, read=partial(candidates_of, name=name))
     raise ConfigurationError(
         f"source {name!r} is a {type(given).__name__}: give a retriever, a ContextSource or a "
         f"function of the question"
     )
-
-
-def _reading(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function return nodes as well as candidates."""
-    import functools
-    import inspect
-
-    if inspect.iscoroutinefunction(ask):
-
-        @functools.wraps(ask)
-        async def awaiting(*args: Any, **kwargs: Any) -> list[Candidate]:
-            return candidates_of(await ask(*args, **kwargs), name=name)
-
-        return awaiting
-
-    @functools.wraps(ask)
-    def asking(*args: Any, **kwargs: Any) -> list[Candidate]:
-        return candidates_of(ask(*args, **kwargs), name=name)
-
-    return asking

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from muntin.candidates import Scope
 
-__all__ = ("CallableSource", "ContextSource", "Gathered", "agather", "check_sources", "gather")
+__all__ = (
+    "CallableSource",
+    "ContextSource",
+    "Gathered",
+    "GivenSource",
+    "agather",
+    "check_sources",
+    "gather",
+    "source_named",
+)
 
 OnError = Literal["raise", "skip"]
 """What a failing source does to the build: end it, or be left out and named in the report."""
@@ -58,17 +67,23 @@ class CallableSource(ContextSource):
     """Make a source of a function from a question to candidates.
 
     The function may be sync or async, and may return candidates, plain strings, a generator, or
-    `None` for nothing.
+    `None` for nothing; or anything else that `read` makes candidates of.
 
     Args:
         name: Name of the source.
         fetch: The function, `(query)` or `(query, scope)`.
+        afetch: An async function that answers like it, for the async door. `None` awaits `fetch`
+            where it is async, and calls it in a thread where it is not.
+        read: Makes candidates of what either returned; `None` takes candidates and strings.
         pass_scope: How the run's scope reaches it. `None` passes it as the second positional
             parameter where that has no default or is called `scope`, so that closures like
             `lambda q, _docs=docs: ...` keep what they closed over; `True` passes it by keyword;
             `False` never.
         timeout: Seconds to wait; `None` waits as long as it takes.
         on_error: What happens when it fails.
+
+    Raises:
+        ConfigurationError: `fetch` cannot be called, or `timeout` or `on_error` is out of range.
 
     ```python
     from muntin import Candidate, CallableSource
@@ -84,6 +99,8 @@ class CallableSource(ContextSource):
         name: str,
         fetch: Callable[[str], Any] | Callable[[str, Any], Any] | _TakesScopeByName,
         *,
+        afetch: Callable[..., Any] | None = None,
+        read: Callable[[Any], Iterable[Candidate]] | None = None,
         pass_scope: bool | None = None,
         timeout: float | None = None,
         on_error: OnError = "raise",
@@ -98,6 +115,8 @@ class CallableSource(ContextSource):
         self.timeout = timeout
         self.on_error = on_error
         self._fetch: Callable[..., Any] = fetch
+        self._afetch = fetch if afetch is None and inspect.iscoroutinefunction(fetch) else afetch
+        self._reader = read
         self._takes_scope = _takes_scope(fetch) if pass_scope is None else False
         self._by_keyword = pass_scope is True
 
@@ -109,20 +128,68 @@ class CallableSource(ContextSource):
         """
         if inspect.iscoroutinefunction(self._fetch):
             raise AsyncSourceError(self.name, _IS_ASYNC)
-        return _candidates(self.name, _sync_only(self.name, self._call(query, scope)))
+        return self._read(_sync_only(self.name, self._call(self._fetch, query, scope)))
 
     async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
         """Await the function, or call it in a thread where it is sync."""
-        if inspect.iscoroutinefunction(self._fetch):
-            found = self._call(query, scope)
-        else:
-            found = await _in_thread(lambda: self._call(query, scope))
-        return _candidates(self.name, await _settled(found))
+        if self._afetch is not None:
+            return self._read(await _settled(self._call(self._afetch, query, scope)))
 
-    def _call(self, query: str, scope: Scope | None) -> Any:
+        def call() -> Any:  # a generator is run through in the thread, too: it may be slow
+            found = self._call(self._fetch, query, scope)
+            return found if _is_awaited(found) else self._read(found)
+
+        found = await _in_thread(call)
+        return self._read(await _settled(found)) if _is_awaited(found) else found
+
+    def _call(self, ask: Callable[..., Any], query: str, scope: Scope | None) -> Any:
         if self._by_keyword:
-            return self._fetch(query, scope=scope)
-        return self._fetch(query, scope) if self._takes_scope else self._fetch(query)
+            return ask(query, scope=scope)
+        return ask(query, scope) if self._takes_scope else ask(query)
+
+    def _read(self, found: Any) -> list[Candidate]:
+        return _candidates(self.name, found if self._reader is None else self._reader(found))
+
+
+class GivenSource(ContextSource):
+    """Offer candidates that are there already, whatever is asked.
+
+    Args:
+        name: Name of the source.
+        candidates: What it offers.
+
+    ```python
+    from muntin import Candidate
+    from muntin.sources import GivenSource
+
+    rules = GivenSource("rag", [Candidate("Meals are capped at 80.", source="rag")])
+    print(rules.fetch("anything?")[0].content)
+    #> Meals are capped at 80.
+    ```
+    """
+
+    def __init__(self, name: str, candidates: Sequence[Candidate]) -> None:
+        self.name = name
+        self._candidates = candidates
+
+    def fetch(self, query: str, scope: Scope | None = None) -> Sequence[Candidate]:  # noqa: ARG002 - whatever is asked
+        """Return the candidates."""
+        return self._candidates
+
+    async def afetch(self, query: str, scope: Scope | None = None) -> Sequence[Candidate]:
+        """Return the candidates; there is nothing to wait for."""
+        return self.fetch(query, scope)
+
+
+def source_named(name: str, source: ContextSource) -> ContextSource:
+    """Return a source that is given under a name.
+
+    Raises:
+        ConfigurationError: It has another name.
+    """
+    if source.name != name:
+        raise ConfigurationError(f"the source named {source.name!r} is given as {name!r}")
+    return source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,9 +334,13 @@ def _too_slow(source: ContextSource) -> SourceError:
 def _sync_only(name: str, found: object) -> object:
     if inspect.iscoroutine(found):
         found.close()  # else Python warns that it was never awaited
-    if isinstance(found, Awaitable | AsyncIterable):
+    if _is_awaited(found):
         raise AsyncSourceError(name, _IS_ASYNC)
     return found
+
+
+def _is_awaited(found: object) -> bool:
+    return isinstance(found, Awaitable | AsyncIterable)
 
 
 async def _settled(found: Any) -> Any:

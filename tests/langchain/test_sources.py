@@ -129,6 +129,20 @@ def test_the_three_ways_to_give_a_source_and_values_are_told_apart(door: Door) -
         source_of("memory", ours)
 
 
+@pytest.mark.parametrize("knob", [{"timeout": 0}, {"on_error": "ignore"}], ids=str)
+def test_a_knob_out_of_range_is_refused_where_it_is_given(knob: dict[str, Any]) -> None:
+    """A misspelt `on_error` found out when a source fails is found out in production."""
+    retriever = BM25Retriever(documents=LIBRARY, k=1)
+    makers = (
+        lambda: RetrieverSource("rag", retriever, **knob),
+        lambda: RunnableSource("rag", retriever, **knob),
+        lambda: StoreSource("rag", **knob),
+    )
+    for make in makers:
+        with pytest.raises(ConfigurationError, match=next(iter(knob))):
+            make()
+
+
 def test_a_function_may_take_the_scope(door: Door) -> None:
     """Wrapping a function for LangChain must not hide its second parameter."""
     source = source_of("memory", lambda question, scope: [f"{scope.user}: {question}"])

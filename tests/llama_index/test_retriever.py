@@ -54,6 +54,13 @@ def test_a_retriever_is_a_source_like_any_other() -> None:
     assert block == "[Knowledge]\n- Meals are capped at 80."
 
 
+@pytest.mark.parametrize("knob", [{"timeout": 0}, {"on_error": "ignore"}], ids=str)
+def test_a_knob_out_of_range_is_refused_where_it_is_given(knob: dict[str, Any]) -> None:
+    """A misspelt `on_error` found out when a source fails is found out in production."""
+    with pytest.raises(ConfigurationError, match=next(iter(knob))):
+        RetrieverSource("rag", FixedRetriever(found("x")), **knob)
+
+
 def test_each_question_is_asked_in_a_bundle_of_its_own() -> None:
     """Sync retrievers write the question's vector into it."""
     retriever = FixedRetriever(found("x"))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from muntin import CallableSource, Candidate, SourceError
-from muntin.sources import agather, gather
+from muntin.sources import GivenSource, agather, gather
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FOUND = [Candidate("Meals are capped at 80.", 0.9)]
 
@@ -40,6 +44,45 @@ def test_nobody_minds_an_answer_that_comes_after_the_caller_gave_up() -> None:
     for thread in threading.enumerate():
         if thread.name == "muntin-source":
             thread.join(10)  # what it raises, pytest turns into a failure of this test
+
+
+def test_what_stands_behind_a_source_is_asked_through_both_doors_and_read_alike() -> None:
+    """A client has a sync and an async method and answers in its own words at both."""
+
+    async def later(query: str) -> dict[str, str]:
+        return {"text": f"{query} (later)"}
+
+    def read(found: dict[str, str]) -> list[Candidate]:
+        return [Candidate(found["text"], 0.5)]
+
+    source = CallableSource("rag", lambda query: {"text": query}, afetch=later, read=read)
+
+    assert [one.content for one in source.fetch("meals?")] == ["meals?"]
+    assert [one.content for one in asyncio.run(source.afetch("meals?"))] == ["meals? (later)"]
+
+
+def test_a_slow_generator_is_run_through_off_the_loop() -> None:
+    """A source that yields its candidates one by one must not hold up everybody else."""
+    threads: list[threading.Thread] = []
+
+    def drip(query: str) -> Iterator[str]:
+        threads.append(threading.current_thread())
+        yield query
+
+    found = asyncio.run(CallableSource("rag", drip).afetch("meals?"))
+
+    assert [one.content for one in found] == ["meals?"]
+    assert threads != [threading.current_thread()]
+
+
+def test_candidates_that_are_there_are_a_source() -> None:
+    """What was found beforehand goes through the same budget as what has to be fetched."""
+    source = GivenSource("rag", _FOUND)
+    plain = gather([source, source], "meals?")
+    awaited = asyncio.run(agather([source], "meals?"))
+
+    assert [one.content for one in plain.candidates["rag"]] == ["Meals are capped at 80."]
+    assert plain.candidates == awaited.candidates
 
 
 def test_a_failing_source_is_named_through_both_doors() -> None:

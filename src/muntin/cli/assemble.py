@@ -25,7 +25,7 @@ from muntin.cli.pages import write_reports
 from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from muntin.candidates import Candidate
 
@@ -137,7 +137,7 @@ def assemble(
     from muntin.config import ContextConfig
     from muntin.errors import ConfigurationError
     from muntin.layout import Layout
-    from muntin.sources import CallableSource
+    from muntin.sources import GivenSource
 
     asked = text_of(question)
     if not asked.strip():
@@ -174,7 +174,7 @@ def assemble(
             raise no_room(window, len(given)) from None
         context = builder.assemble(
             asked,
-            sources=[CallableSource(name, _handing(found)) for name, found in given.items()],
+            sources=[GivenSource(name, found) for name, found in given.items()],
             system_prompt=text_of(system),
         )
     tell_of(search, len(given.get("rag", ())))
@@ -188,11 +188,6 @@ def assemble(
         emit(context.text)
     if not quiet:
         show_report(context.report, to_stderr=True)
-
-
-def _handing(found: list[Candidate]) -> Callable[[str], list[Candidate]]:
-    """Make a source of what was found already."""
-    return lambda _query: found
 
 
 def _notes(paths: Sequence[Path], question: str) -> list[Candidate]:

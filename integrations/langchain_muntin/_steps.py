@@ -11,22 +11,26 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from langchain_core.runnables import RunnableLambda
+
 from muntin.fit import FittedMessages, afit_messages, fit_messages
 from muntin.mending import repair
 from muntin.ordering import straight_order
 from muntin.turns import pairing_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from langchain_core.messages import BaseMessage
+    from langchain_core.runnables import Runnable
 
     from muntin.message_tokens import Measured, MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.shapes import MessageView
 
-__all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "sound")
+__all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "runnable_of", "sound")
 
+GivenT = TypeVar("GivenT")
 ResultT = TypeVar("ResultT")
 
 
@@ -77,6 +81,20 @@ async def adrive(policy: Policy[ResultT]) -> ResultT:
                     step = policy.send(came)
         except StopIteration as end:
             return cast("ResultT", end.value)
+
+
+def runnable_of(
+    policy: Callable[[GivenT], Policy[ResultT]], *, name: str
+) -> Runnable[GivenT, ResultT]:
+    """Make a runnable of a policy: `invoke` drives it plainly, `ainvoke` awaits its steps."""
+
+    def plain(given: GivenT) -> ResultT:
+        return drive(policy(given))
+
+    async def awaited(given: GivenT) -> ResultT:
+        return await adrive(policy(given))
+
+    return RunnableLambda(plain, afunc=awaited, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from langchain_core.messages import SystemMessage
-from langchain_core.runnables import Runnable, RunnableLambda
 
 from langchain_muntin._inputs import read_messages
 from langchain_muntin._keeper import Keeper
 from langchain_muntin._restated import restated, value_of
-from langchain_muntin._steps import adrive, drive
+from langchain_muntin._steps import drive, runnable_of
 from langchain_muntin._trace import Tell
 from langchain_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
     from langchain_core.prompt_values import PromptValue
+    from langchain_core.runnables import Runnable
 
     from langchain_muntin._restated import Restate
     from langchain_muntin._steps import Policy
@@ -129,15 +129,9 @@ def compact_messages(
         outgoing = yield from keeper.policy(keeper.desk(None, tools), read_messages(given), None)
         return list(outgoing.messages)
 
-    def compact(given: Messages) -> list[BaseMessage]:
-        return drive(policy(given))
-
-    async def acompact(given: Messages) -> list[BaseMessage]:
-        return await adrive(policy(given))
-
     if messages is not None:
-        return compact(messages)
-    return RunnableLambda(compact, afunc=acompact, name="compact_messages")
+        return drive(policy(messages))
+    return runnable_of(policy, name="compact_messages")
 
 
 def context_window_node(
@@ -229,10 +223,4 @@ def context_window_node(
             yield Tell(outgoing.fitted)
         return {output_key: list(outgoing.messages), DECISION_KEY: outgoing.saved}
 
-    def fit(state: Any) -> dict[str, Any]:
-        return drive(policy(state))
-
-    async def afit(state: Any) -> dict[str, Any]:
-        return await adrive(policy(state))
-
-    return RunnableLambda(fit, afunc=afit, name="context_window")
+    return runnable_of(policy, name="context_window")

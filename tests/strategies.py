@@ -7,6 +7,7 @@ sections of others alone.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -424,3 +425,49 @@ def _digest_entries() -> SearchStrategy[list[Any]]:
 
 digest_entries: SearchStrategy[list[Any]] = st.deferred(_digest_entries)
 """Old messages, calls and results as plain values, well formed or not."""
+
+
+# --- content blocks ------------------------------------------------------------------------------
+
+_base64_text: SearchStrategy[str] = st.binary(max_size=30_000).map(
+    lambda raw: base64.b64encode(raw).decode()
+)
+"""Bytes as they travel in JSON."""
+
+
+def _media_block(kind: str, data: str) -> dict[str, Any]:
+    """Write the same bytes as one of the blocks providers have for them."""
+    source = {"type": "base64", "media_type": "application/octet-stream", "data": data}
+    return {
+        "image_url": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        "input_image": {"type": "input_image", "image_url": f"data:image/png;base64,{data}"},
+        "image": {"type": "image", "source": source},
+        "document": {"type": "document", "source": source},
+        "file": {"type": "file", "file": {"file_data": data, "filename": "a.bin"}},
+        "input_audio": {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+    }[kind]
+
+
+def _text_block(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def _unknown_block(kind: str, about: Any, data: str) -> dict[str, Any]:
+    return {"type": kind, "about": about, "blob": data}
+
+
+content_blocks: SearchStrategy[dict[str, Any]] = st.one_of(
+    st.builds(_text_block, nasty_text),
+    st.builds(
+        _media_block,
+        st.sampled_from(["image_url", "input_image", "image", "document", "file", "input_audio"]),
+        _base64_text,
+    ),
+    st.builds(
+        _unknown_block,
+        st.sampled_from(["hologram", "scent", "x-custom"]),
+        json_values,
+        _base64_text,
+    ),
+)
+"""What a message may hold beside plain text: media as every provider writes it, and the unknown."""

@@ -42,6 +42,8 @@ APPENDED = 20
 """Messages that are appended one by one; the cost is their mean."""
 COLD, WARM, GROWTH = 1.5, 0.05, 1.15
 _ROUNDS = 5
+_AHEAD = 60 * APPENDED
+"""Messages the warm row may go on with, however often it is repeated."""
 
 
 def run() -> list[Table]:
@@ -57,7 +59,7 @@ def _texts(history: Sequence[Message]) -> list[str]:
 def trimming(most_lines: int) -> Table:
     """Trim to half and to nine tenths: once, and after each of some appended messages."""
     counter = TiktokenCounter("o200k_base")
-    longer = long_history(SIZE + APPENDED, most_lines=most_lines)
+    longer = long_history(SIZE + _AHEAD, most_lines=most_lines)
     history = [*longer[: SIZE - 1], longer[-1]]
     texts = _texts(history)
     whole = count_messages(history, counter=counter)
@@ -113,15 +115,15 @@ def _cold(history: list[Message], budget: int, counter: TiktokenCounter) -> Call
 
 
 def _warm(longer: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:
-    """Fit after each of the last messages; the first fit is made beforehand."""
+    """Fit after each of some messages more, further on in every round; begun beforehand."""
     counts = MessageCounts(counter)
-    fit_messages(longer[:SIZE], budget=budget, counter=counter, counts=counts)
+    history = longer[:SIZE]
+    fit_messages(history, budget=budget, counter=counter, counts=counts)
+    ahead = iter(longer[SIZE:])
 
     def grow() -> None:
-        history = longer[:SIZE]
-        for message in longer[SIZE:]:
-            # Another object each time: a message that was seen in the round before is not new.
-            history.append(dict(message))
+        for _ in range(APPENDED):
+            history.append(next(ahead))
             fit_messages(history, budget=budget, counter=counter, counts=counts)
 
     return grow
@@ -171,10 +173,6 @@ def _agentmaker(
 
 MESSAGES = tuple(max(20, SIZE // part) for part in (8, 4, 2, 1))
 CHARACTERS = tuple(2_000 * SIZE // part for part in (16, 4, 1))
-
-
-def _fresh(text: str) -> int:
-    return count_tokens(text)
 
 
 def _doors() -> dict[str, tuple[Sequence[int], Callable[[int], Callable[[], object]]]]:

@@ -147,11 +147,12 @@ class Draft:
 
     def drop(self, units: Sequence[Unit], kind: DecisionKind, reason: Reason) -> None:
         """Take whole units out."""
+        if not units:
+            return
         indices = [index for unit in units for index in unit.indices]
-        size = self.size
-        for index in indices:
-            self.total -= size[index]
-            size[index] = 0
+        size = np.asarray(self.size)  # a view, not a copy
+        self.total -= int(size[indices].sum())
+        size[indices] = 0
         self.why.update(dict.fromkeys(indices, (kind, reason)))
         if self.changed:
             for index in indices:

@@ -64,14 +64,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     draft.allowance = min(int(share * room), _DIGEST_TOKENS)
     folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
     draft.drop(folded, "summarised", "digested")
-    may_go = {unit.first for unit in kept}
-    long = [
-        index
-        for index in draft.results_over(cap + FRAMING_TOKENS)
-        if index not in draft.changed and draft.unit_of(index).first in may_go
-    ]
-    for index in draft.shortenable(long):
-        cut_results(draft, plan, index, cap)
+    _cut_long(draft, plan, kept, cap)
     if plan.asks_model:
         text = yield from _recap(draft, plan, text)
     write_note(draft, plan, text)
@@ -80,6 +73,17 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
         if draft.total <= target:
             break
         draft.drop([unit], "summarised", "digested")
+
+
+def _cut_long(draft: Draft, plan: Plan, kept: Sequence[Unit], cap: int) -> None:
+    """Cut the results over `cap` of the units that stay."""
+    long = [i for i in draft.results_over(cap + FRAMING_TOKENS) if i not in draft.changed]
+    if not long:
+        return
+    may_be_cut = {unit.first for unit in kept}
+    for index in draft.shortenable(long):
+        if draft.unit_of(index).first in may_be_cut:
+            cut_results(draft, plan, index, cap)
 
 
 def _choose(
@@ -148,11 +152,11 @@ def _not_recalled(
 
 def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> tuple[str, int]:
     """Write the facts of some units within `allowance` tokens, heading included."""
-    heading = plan.prompts.render("conversation.digest", count=_messages(folded))
+    indices = [i for unit in folded for i in unit.indices]
+    heading = plan.prompts.render("conversation.digest", count=len(indices))
     left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0 or not folded:
         return "", 0
-    indices = [i for unit in folded for i in unit.indices]
 
     def write() -> str:
         return _digest(_entries(draft, indices, left), left, draft.counter, "")
@@ -190,10 +194,6 @@ def _digest(
         if aim < 1:
             break
     return digest(entries, max_tokens=max_tokens, counter=counter, known=known)
-
-
-def _messages(folded: Sequence[Unit]) -> int:
-    return sum(len(unit.indices) for unit in folded)
 
 
 def _entries(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:

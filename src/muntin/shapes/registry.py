@@ -6,6 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import ConfigurationError
+from muntin.shapes.dicts import dict_shape
+from muntin.shapes.neutral import MESSAGE
 
 if TYPE_CHECKING:
     from muntin.shapes.protocol import MessageShape
@@ -77,8 +79,6 @@ def view(message: Any) -> MessageView:
 
 
 def _shape_of_dict(message: dict[str, Any]) -> MessageShape:
-    from muntin.shapes.dicts import dict_shape
-
     for shape in _registered:
         if shape.reads(message):
             return shape
@@ -92,8 +92,6 @@ def _shape_of_dict(message: dict[str, Any]) -> MessageShape:
 
 
 def _look(message: Any) -> MessageShape | None:
-    from muntin.shapes.neutral import MESSAGE
-
     for shape in (MESSAGE, *_registered):
         if shape.reads(message):
             return shape

@@ -243,10 +243,11 @@ class _Job(Generic[MessagesT]):
     def flow(self) -> Flow[FittedMessages[MessagesT]]:
         """Run the policy: mend, count, and shrink only when it does not fit."""
         given: Sequence[Any] = self.messages
-        messages = given
+        messages, origins = given, None
         if self.repair:
             mended = mend(given, prompts=self.plan.prompts)
-            messages = mended if mended.changed else given
+            if mended.changed:
+                messages, origins = mended, mended.origins
         messages, measured = clean_messages(messages, self.counts)
         draft = Draft(
             messages,
@@ -263,7 +264,7 @@ class _Job(Generic[MessagesT]):
             cast("MessagesT", out),
             changed=out is not given,
             turn_open=_turn_open(draft),
-            account=lambda: self._report(draft, out),
+            account=lambda: self._report(draft, out, origins),
         )
 
     def _shrunk(self, draft: Draft) -> Flow[Sequence[Any]]:
@@ -306,12 +307,16 @@ class _Job(Generic[MessagesT]):
         )  # fmt: skip
         return fitted.report
 
-    def _report(self, draft: Draft, out: Sequence[Any]) -> AssemblyReport:
+    def _report(
+        self, draft: Draft, out: Sequence[Any], origins: Sequence[int | None] | None
+    ) -> AssemblyReport:
         from muntin.fit_report import report_of
 
         return report_of(
             draft,
             out,
+            given=self.messages,
+            origins=range(len(self.messages)) if origins is None else origins,
             budget=self.budget,
             window=self.window,
             reserve=self.reserve,

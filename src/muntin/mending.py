@@ -31,6 +31,8 @@ class Mended(list[Any]):
     """Positions, in what was given, of messages taken out: orphan results and repeated rounds."""
     answered: tuple[str, ...] = ()
     """Ids of the calls that got a note in place of their result."""
+    origins: tuple[int | None, ...] = ()
+    """For each message here its position in what was given; `None` for a note that was added."""
 
     @property
     def changed(self) -> bool:
@@ -78,14 +80,18 @@ def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) ->
     todo = _diagnose(views)
     text = (prompts or DEFAULT_PROMPTS).get("conversation.interrupted")
     mended = Mended()
+    origins: list[int | None] = []
     for index, message in enumerate(messages):
         if index in todo.drop:
             continue
         gone = todo.strip.get(index)
         mended.append(shapes[index].with_results(message, dict.fromkeys(gone)) if gone else message)
+        origins.append(index)
         for caller, call_id in todo.answer.get(index, ()):
             call = next(call for call in views[caller].calls if call.id == call_id)
             mended.append(shapes[caller].answer(call, text))
+            origins.append(None)
+    mended.origins = tuple(origins)
     mended.dropped = tuple(sorted(todo.drop | todo.strip.keys()))
     mended.answered = tuple(
         call_id for index in sorted(todo.answer) for _, call_id in todo.answer[index]

@@ -141,6 +141,27 @@ def test_every_message_has_exactly_one_fate(messages: list[Any], share: float) -
     assert len(fitted.messages) == len(messages) - len(gone) + notes
 
 
+@given(conversations(), shares, st.lists(st.booleans(), min_size=4, max_size=9))
+def test_every_message_has_exactly_one_fate_when_pairs_are_mended_too(
+    messages: list[Any], share: float, stays: list[bool]
+) -> None:
+    """P4: a result that mending takes out is lost as much as one for which there is no room."""
+    broken = [one for at, one in enumerate(messages) if stays[at % len(stays)]]
+    try:
+        fitted = fit_messages(broken, budget=_budget(messages, share, count_tokens), repair=True)
+    except ContextWindowExceeded:
+        return
+    report = fitted.report
+    assert [decision.index for decision in report.decisions] == list(range(len(broken)))
+    assert report.used == count_messages(fitted.messages)
+    for decision in report.decisions:
+        if decision.kind == "kept":
+            assert broken[decision.index] in fitted.messages
+        if decision.reason == "orphaned":
+            assert broken[decision.index] not in fitted.messages
+    assert not pairing_problems([view(message) for message in fitted.messages])
+
+
 @given(conversations(), shares, counters)
 def test_fitting_is_pure_repeatable_and_settled(
     messages: list[Any], share: float, counter: Callable[[str], int]

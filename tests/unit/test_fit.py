@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from muntin.errors import ConfigurationError
 from muntin.fit import afit_messages, fit_messages
-from muntin.message_tokens import MessageCounts, count_messages
+from muntin.message_tokens import REPLY_TOKENS, MessageCounts, count_messages
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -76,6 +76,29 @@ def test_lone_surrogates_are_repaired_even_when_everything_fits() -> None:
     assert out == [{"role": "user", "content": "ok \ufffd"}, {"role": "user", "content": "fine"}]
     assert out[1] is messages[1]
     assert fit_messages(out, budget=1_000).messages is out
+
+
+def test_the_report_says_what_mending_did_to_which_message() -> None:
+    """A report that speaks of the mended list names other messages than the caller has."""
+    call = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+    broken: list[dict[str, Any]] = [
+        {"role": "user", "content": "Look."},
+        {"role": "tool", "tool_call_id": "gone", "content": "An answer to nothing."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", **call}]},
+        {"role": "user", "content": "Never mind \ud83d."},
+    ]
+    fitted = fit_messages(broken, budget=1_000, repair=True)
+    assert [message["role"] for message in fitted.messages] == ["user", "assistant", "tool", "user"]
+    report = fitted.report
+    fates = [(one.index, one.kind, one.reason) for one in report.decisions]
+    assert fates == [
+        (0, "kept", "placed"),
+        (1, "dropped", "orphaned"),
+        (2, "kept", "placed"),
+        (3, "kept", "repaired"),
+    ]
+    assert report.written["repair"] == count_messages(fitted.messages[2:3]) - REPLY_TOKENS
+    assert report.used == count_messages(fitted.messages)
 
 
 class _Spy:

@@ -49,7 +49,7 @@ REASONS: Mapping[Reason, str] = {
     "protected": "a system message, the newest user message, or the tool turn in flight",
     "recent": "among the newest messages that stay word for word",
     "recalled": "an older message brought back because the question asks for it",
-    "repaired": "kept after the pairing of calls and results was mended",
+    "repaired": "mended first: a result without its call, or half a character, stood in it",
     "does_not_fit": "larger than all the room that was left",
     "over_quota": "the quota of its source was spent and nothing could be borrowed",
     "over_budget": "the budget of the whole was spent",
@@ -73,7 +73,7 @@ REASONS_OF: Mapping[DecisionKind, frozenset[str]] = {
     "kept": frozenset(
         {"placed", "pinned", "protected", "recent", "recalled", "repaired", "interrupted"}
     ),
-    "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested"}),
+    "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested", "repaired"}),
     "summarised": frozenset({"compacted", "digested"}),
     "dropped": frozenset(
         _ROOM | _SAID_ELSEWHERE | {"beyond_top_k", "orphaned", "interrupted", "empty"}

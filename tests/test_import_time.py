@@ -82,3 +82,26 @@ def _loaded(statement: str) -> set[str]:
             _output(f"import sys\n{statement}\nprint(*sorted(sys.modules))").split()
         )
     return _seen[statement]
+
+
+@pytest.mark.parametrize(
+    ("own", "message", "other"),
+    [
+        ("langchain_core", "langchain_core.messages.HumanMessage('hi')", "llama_index"),
+        (
+            "llama_index",
+            "llama_index.core.base.llms.types.ChatMessage(role='user', content='hi')",
+            "langchain_core",
+        ),
+    ],
+)
+def test_a_message_of_one_framework_does_not_load_the_other(
+    own: str, message: str, other: str
+) -> None:
+    """With both adapters installed, the first message would wait seconds for the wrong one."""
+    module = message.partition("(")[0].rpartition(".")[0]
+    loaded = _output(
+        f"import sys, {module}; from muntin import count_message; count_message({message})\n"
+        f"print({own!r} in sys.modules, {other!r} in sys.modules)"
+    )
+    assert loaded == "True False"

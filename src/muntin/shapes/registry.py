@@ -10,6 +10,8 @@ from muntin.shapes.dicts import dict_shape
 from muntin.shapes.neutral import MESSAGE
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from muntin.shapes.protocol import MessageShape
     from muntin.shapes.views import MessageView
 
@@ -26,7 +28,9 @@ _HINTS = {
 _lock = threading.Lock()
 _registered: list[MessageShape] = []
 _by_type: dict[type, MessageShape] = {}
-_asked_plugins = False
+_plugins_lock = threading.RLock()
+_plugins: list[EntryPoint] | None = None
+"""What installed adapters offer and nobody needed yet; `None` before anybody looked."""
 
 
 def register_shape(shape: MessageShape) -> None:
@@ -60,9 +64,7 @@ def shape_of(message: Any) -> MessageShape:
     known = _by_type.get(kind)
     if known is not None:
         return known
-    found = _look(message)
-    if found is None and _ask_plugins():
-        found = _look(message)
+    found = _look(message) or _ask_plugins(message)
     if found is None:
         raise ConfigurationError(_unknown(kind))
     _by_type[kind] = found
@@ -98,25 +100,31 @@ def _look(message: Any) -> MessageShape | None:
     return None
 
 
-def _ask_plugins() -> bool:
-    """Load the shapes that installed adapters offer, once; say whether there were any."""
-    global _asked_plugins
-    if _asked_plugins:
-        return False
-    from importlib.metadata import entry_points
+def _ask_plugins(message: Any) -> MessageShape | None:
+    """Load shapes that installed adapters offer, the likeliest first, until one reads a message.
 
-    found = False
-    for entry in entry_points(group=_GROUP):
-        try:
-            shape = entry.load()
-        except ImportError:
-            # The adapter is on disk but its framework is not installed: then no message of that
-            # framework can turn up either, and the error below still names the extra.
-            continue
-        register_shape(shape)
-        found = True
-    _asked_plugins = True
-    return found
+    Loading a shape imports its framework, which takes seconds: not for the message of another.
+    """
+    global _plugins
+    modules = [kind.__module__ for kind in type(message).__mro__]
+    with _plugins_lock:
+        if _plugins is None:
+            from importlib.metadata import entry_points
+
+            _plugins = list(entry_points(group=_GROUP))
+        likely = [one for one in _plugins if any(name.startswith(one.name) for name in modules)]
+        for entry in [*likely, *(one for one in _plugins if one not in likely)]:
+            _plugins.remove(entry)
+            try:
+                shape = entry.load()
+            except ImportError:
+                # The adapter is on disk but its framework is not installed: then no message of
+                # that framework can turn up either, and the error still names the extra.
+                continue
+            register_shape(shape)
+            if shape.reads(message):
+                return shape
+    return None
 
 
 def _unknown(kind: type) -> str:

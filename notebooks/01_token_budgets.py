@@ -8,8 +8,16 @@
 
 # %%
 from _style import AMBER, BLUE, GREY, canvas, headline, windows
+from matplotlib.axes import Axes
 
-from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
+from muntin import (
+    AssembledContext,
+    AssemblyReport,
+    CallableSource,
+    Candidate,
+    ContextBuilder,
+    ContextConfig,
+)
 
 RULES = (
     "Meals are paid up to 80 euros a day, and no receipt is asked for below that.",
@@ -23,15 +31,15 @@ RULES = (
 )
 
 
-def rules(question):
+def rules(question: str) -> list[Candidate]:
     return [Candidate(text, 0.9 - n / 20) for n, text in enumerate(RULES)]
 
 
-def memory(question):
+def memory(question: str) -> list[Candidate]:
     return [Candidate("The user travels to Paris on Monday, for three days.", 0.8)]
 
 
-def calendar(question):
+def calendar(question: str) -> list[Candidate]:
     return [Candidate(f"Day {day}: meeting at {day}0:00 in room {day}.", 0.5) for day in (1, 2, 3)]
 
 
@@ -42,9 +50,13 @@ SOURCES = [
 ]
 
 
-def assemble(max_tokens, **knobs):
-    knobs.setdefault("source_ratios", {"rag": 5, "memory": 3, "tool": 2})
-    config = ContextConfig(max_tokens=max_tokens, min_chunk_tokens=16, **knobs)
+def assemble(max_tokens: int, *, allow_borrow: bool = True) -> AssembledContext:
+    config = ContextConfig(
+        max_tokens=max_tokens,
+        min_chunk_tokens=16,
+        source_ratios={"rag": 5, "memory": 3, "tool": 2},
+        allow_borrow=allow_borrow,
+    )
     return ContextBuilder(config).assemble(
         "What will Paris cost me, and what do I get back?",
         sources=SOURCES,
@@ -72,14 +84,15 @@ print(context.report)
 
 
 # %%
-def shares(axes, report, title):
-    names = [source.name for source in report.sources]
-    axes.bar(names, [source.quota for source in report.sources], 0.7, fill=False, ec=GREY, ls="--")
+def shares(axes: Axes, report: AssemblyReport, title: str) -> None:
     for at, source in enumerate(report.sources):
-        own = min(source.used, source.quota)
+        quota = source.quota or 0
+        own = min(source.used, quota)
+        axes.bar(at, quota, 0.7, fill=False, ec=GREY, ls="--")
         axes.bar(at, own, 0.5, color=BLUE)
         axes.bar(at, source.used - own, 0.5, own, color=AMBER)
-        axes.text(at, source.used + 2, source.used, ha="center")
+        axes.text(at, source.used + 2, f"{source.used}", ha="center")
+    axes.set_xticks(range(len(report.sources)), [source.name for source in report.sources])
     headline(axes, title, y="tokens")
 
 

@@ -12,7 +12,7 @@ import shutil
 import string
 
 import numpy as np
-from _style import AMBER, BLUE, GREY, RED, canvas, ending, headline
+from _style import AMBER, BLUE, GREY, INK, RED, SHADES, canvas, ending, headline
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, mmr_select, select
 from muntin.similarity import WordOverlap
@@ -24,7 +24,7 @@ PAGES = [
 ]
 
 
-def pages_in_prompt(copies, threshold):
+def pages_in_prompt(copies: int, threshold: float) -> int:
     """Return how many different pages a prompt of 1,500 tokens holds."""
     found = [
         Candidate(f"Revision {copy}. {page}", 1 - n / 99, id=str(n))
@@ -75,10 +75,10 @@ overlap = WordOverlap(PASSAGES)
 likeness = np.array([overlap.row(n) for n in range(len(PASSAGES))])
 (axes,) = canvas(5.0, 4.0)
 axes.grid(visible=False)
-axes.imshow(likeness, cmap="Blues", vmin=0, vmax=1)
+axes.imshow(likeness, cmap=SHADES, vmin=0, vmax=1)
 for (row, column), value in np.ndenumerate(likeness):
     axes.text(column, row, f"{value:.2f}", ha="center", va="center",
-              color="white" if value > 0.6 else "black", fontsize=8)  # fmt: skip
+              color="white" if value > 0.6 else INK, fontsize=8)  # fmt: skip
 headline(axes, "Which passages repeat each other", x="passage", y="passage")
 
 # %% [markdown]
@@ -102,7 +102,7 @@ for axes, weight in zip(canvas(height=3.4, columns=3), (1.0, 0.5, 0.2), strict=T
     axes.set(xlim=(0, 1.25), ylim=(-1.1, 1.2), xticks=[], yticks=[])
     axes.scatter(1.1, 0, marker="*", s=120, color=AMBER)
     for one, (x, y) in zip(points, vectors, strict=True):
-        axes.scatter(x, y, s=70, color=BLUE if one.content in picked else "white", edgecolor=GREY)
+        axes.scatter(x, y, s=70, color=BLUE if one.content in picked else "none", edgecolor=GREY)
     headline(axes, f"λ = {weight}")
     print(weight, json.dumps(sorted(name[-1] for name in picked)))
 

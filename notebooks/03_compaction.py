@@ -9,18 +9,20 @@
 # and cutting at the front changes the first one every time.
 
 # %%
+from collections.abc import Callable
 from itertools import pairwise, takewhile
 
 from _style import AMBER, BLUE, GREY, RED, canvas, ending, headline
 
 from muntin import HistoryCompactor, count_messages
 
+Message = dict[str, str]
 TURNS = 200
 SYSTEM = {"role": "system", "content": "You help with orders. Be brief and name the order. " * 8}
 PLACES = ("Lyon", "Porto", "Ghent", "Turin", "Graz")
 
 
-def turn(n):
+def turn(n: int) -> list[Message]:
     """Return what is said in one turn: a question about an order, and its answer."""
     order, place = f"A-{1000 + n}", PLACES[n % 5]
     return [
@@ -33,13 +35,13 @@ def turn(n):
     ]
 
 
-def newest(history):
+def newest(history: list[Message]) -> list[Message]:
     return [history[0], *history[max(1, len(history) - 24) :]]
 
 
-def requests(fitted):
+def requests(fitted: Callable[[list[Message]], list[Message]]) -> list[list[Message]]:
     """Send a request a turn, each with the whole story so far."""
-    history, sent = [SYSTEM], []
+    history, sent = [SYSTEM], list[list[Message]]()
     for n in range(TURNS):
         question, answer = turn(n)
         history.append(question)
@@ -71,7 +73,7 @@ headline(axes, "Tokens of each request", x="turn", y="tokens")
 
 
 # %%
-def reused(sent):
+def reused(sent: list[list[Message]]) -> list[int]:
     """Return for each request the tokens it shares with the beginning of the one before."""
     shared = [0]
     for before, after in pairwise(sent):
@@ -98,7 +100,7 @@ for axes, name in zip(canvas(columns=3), STRATEGIES, strict=True):
 
 
 # %%
-def bill(name):
+def bill(name: str) -> float:
     return sum(size - 0.9 * old for size, old in zip(sizes[name], cached[name], strict=True))
 
 

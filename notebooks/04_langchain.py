@@ -8,7 +8,7 @@
 # %%
 from _style import BLUE, GREY, RED, canvas, ending, headline, windows
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
@@ -26,18 +26,20 @@ def read_log(part: int) -> str:
     return "\n".join(lines)
 
 
-def scripted(window):
+def scripted(window: int) -> StrictChatModel:
     """Return a model that reads every part of the log, then answers; no provider is asked."""
     calls = [{"name": "read_log", "args": {"part": n}, "id": f"call-{n}"} for n in range(STEPS)]
     replies = [AIMessage("", tool_calls=[call]) for call in calls]
     return StrictChatModel(window=window, replies=[*replies, "All quiet."])
 
 
-def run(window, middleware):
+def run(
+    window: int, middleware: list[ContextWindowMiddleware]
+) -> tuple[list[int], list[BaseMessage]]:
     model = scripted(window)
     agent = create_agent(model, tools=[read_log], middleware=middleware)
-    question = {"messages": [("user", "Is anything odd in the log?")]}
-    state = agent.invoke(question, {"recursion_limit": 200})
+    question = HumanMessage("Is anything odd in the log?")
+    state = agent.invoke({"messages": [question]}, {"recursion_limit": 200})
     return [request.tokens for request in model.sent], state["messages"]
 
 

@@ -9,7 +9,7 @@
 # %%
 from _style import BLUE, GREY, RED, canvas, ending, headline
 from llama_index.core.agent.workflow import FunctionAgent
-from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_muntin import BudgetPostprocessor, CompactingMemory, WindowLedger, with_window
@@ -26,18 +26,18 @@ def read_log(part: int) -> str:
     return "\n".join(lines)
 
 
-def scripted(window):
+def scripted(window: int) -> StrictLLM:
     """Return a model that reads every part of the log, then answers; no provider is asked."""
     calls = [call("read_log", part=n) for n in range(STEPS)]
     return StrictLLM([*calls, "All quiet."], window=window)
 
 
-def agent_of(llm):
+def agent_of(llm: StrictLLM) -> FunctionAgent:
     return FunctionAgent(llm=llm, tools=[read_log])
 
 
-async def run(agent, memory):
-    handler = agent.run("Is anything odd in the log?", memory=memory, max_iterations=100)
+async def run(agent: FunctionAgent, memory: BaseMemory) -> str:
+    handler = agent.run(user_msg="Is anything odd in the log?", memory=memory, max_iterations=100)
     return str(await handler)
 
 
@@ -87,7 +87,9 @@ budget = BudgetPostprocessor(ledger=ledger)
 texts = [f"Rule {n}: a journey of {n} days is paid up to {n * 80} euros." for n in range(1, 60)]
 nodes = [NodeWithScore(node=TextNode(text=text), score=1 - n / 99) for n, text in enumerate(texts)]
 kept = budget.postprocess_nodes(nodes, query_str="What is paid for 12 days?")
-print(f"{len(kept)} of {len(nodes)} nodes, {budget.last_report.used} tokens")
+report = budget.last_report
+assert report is not None
+print(f"{len(kept)} of {len(nodes)} nodes, {report.used} tokens")
 
 # %% [markdown]
 # ## Try this on yours

@@ -12,12 +12,14 @@ import json
 import shutil
 import statistics
 import textwrap
+from collections.abc import Callable
 
 from _style import BLUE, canvas, headline, windows
 
-from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
+from muntin import AssemblyReport, CallableSource, Candidate, ContextBuilder, ContextConfig
 from muntin.lexical import bm25_scores
 
+Search = Callable[[str], list[Candidate]]
 MODULES = (inspect, json, shutil, statistics, textwrap)
 ASKED = {
     "recursively copy an entire directory tree": "shutil.copytree",
@@ -36,21 +38,23 @@ DOCS = {
 }
 
 
-def search(question):
+def search(question: str) -> list[Candidate]:
     """Return the 40 best docstrings of your Python by BM25."""
     scores = bm25_scores(question, list(DOCS.values()))
     ranked = sorted(zip(DOCS, scores, strict=True), key=lambda pair: -pair[1])
     return [Candidate(DOCS[name], float(score), id=name) for name, score in ranked[:40]]
 
 
-def build(question, fetch, max_tokens):
+def build(
+    question: str, fetch: Callable[[str], list[Candidate]], max_tokens: int
+) -> AssemblyReport:
     config = ContextConfig(max_tokens=max_tokens, source_ratios={"rag": 1}, min_chunk_tokens=8)
     sources = [CallableSource("rag", fetch)]
     system = "You answer from what stands below."
     return ContextBuilder(config).assemble(question, sources=sources, system_prompt=system).report
 
 
-def answered(report, name):
+def answered(report: AssemblyReport, name: str) -> bool:
     return any(one.id == name and one.kind != "dropped" for one in report.decisions)
 
 
@@ -82,7 +86,7 @@ NOTES = [
 ]
 
 
-def notes(question):
+def notes(question: str) -> list[Candidate]:
     return NOTES
 
 

@@ -1,4 +1,4 @@
-"""Draw `docs/images/agent.svg`, the picture on the landing page; it suits light and dark pages.
+"""Draw `docs/images/agent.svg`, the picture on the landing page.
 
 python notebooks/_landing.py
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from _style import canvas, ending
+from _style import BLUE, GREY, RED, canvas, ending
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_muntin import ContextWindowMiddleware
 from langchain_muntin.testing import StrictChatModel
 
 WINDOW, STEPS = 16_000, 24
-QUIET, SKY, CORAL = "#8593a1", "#4a90c4", "#d0605f"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "agent.svg"
 
 
@@ -31,23 +30,21 @@ def run(window: int, middleware: list[ContextWindowMiddleware]) -> list[float]:
     replies = [*(AIMessage("", tool_calls=[one]) for one in calls), "All quiet."]
     model = StrictChatModel(window=window, replies=replies)
     agent = create_agent(model, tools=[read_log], middleware=middleware)
-    agent.invoke({"messages": [("user", "Is anything odd?")]}, {"recursion_limit": 200})
+    agent.invoke({"messages": [HumanMessage("Is anything odd?")]}, {"recursion_limit": 200})
     return [float(request.tokens) for request in model.sent]
 
 
 def main() -> None:
     """Run the agent twice and draw what it sent."""
-    names = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor")
-    quiet = dict.fromkeys(names, QUIET)
-    with plt.rc_context({**quiet, "grid.color": "#8593a133", "svg.hashsalt": "muntin"}):
+    with plt.rc_context({"svg.hashsalt": "muntin"}):
         (axes,) = canvas(9.0, 3.0)
         steps = list(range(1, STEPS + 2))
-        ending(axes, (steps, run(1_000_000, [])), "sent as it is", CORAL)
-        ending(axes, (steps, run(WINDOW, [ContextWindowMiddleware()])), "sent by muntin", SKY)
-        axes.axhline(WINDOW, color=QUIET, ls="--", lw=1)
+        ending(axes, (steps, run(1_000_000, [])), "sent as it is", RED)
+        ending(axes, (steps, run(WINDOW, [ContextWindowMiddleware()])), "sent by muntin", BLUE)
+        axes.axhline(WINDOW, color=GREY, ls="--", lw=1)
         axes.text(1, WINDOW * 1.02, f"the window: {WINDOW:,} tokens", va="bottom")
         axes.set(xlabel="step of the agent", ylabel="tokens of the request")
-        axes.figure.savefig(PICTURE, transparent=True, metadata={"Date": None})
+        plt.savefig(PICTURE, metadata={"Date": None})
 
 
 if __name__ == "__main__":

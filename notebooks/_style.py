@@ -1,13 +1,21 @@
-"""Draw every picture of the notebooks in one manner."""
+"""Draw every picture of the notebooks in one manner, on whatever ground they are shown.
+
+Nobody knows whether a notebook is read on a light page or a dark one, and asking the system is no
+answer: the page has a theme of its own. So grounds are transparent, and all ink is of a middle
+tone, at least three times as light or dark as white, as the dark themes of GitHub, JupyterLab and
+VS Code.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -20,21 +28,30 @@ __all__ = (
     "GREY",
     "INK",
     "RED",
+    "SHADES",
     "canvas",
     "ending",
     "headline",
     "windows",
 )
 
-INK, GREY = "#24303c", "#9aa5b1"
-BLUE, AMBER, GREEN, RED, VIOLET = "#2f6f9f", "#d9932f", "#4f8f6b", "#b5484b", "#7c6a9c"
-_PALE = {"idle": "#eef1f4", "reserve": "#dfe4e9", "other": "#dfe4e9", "structure": "#c3cbd3"}
-_FIXED = {"system": INK, "question": "#5b6b7b", "tools": "#78889a", "framing": "#95a3b1"}
+INK, GREY = "#748290", "#8593a1"
+BLUE, AMBER, GREEN, RED, VIOLET = "#3d83b5", "#bb7d1a", "#3f8f66", "#cb5d58", "#8a74b6"
+SHADES = LinearSegmentedColormap.from_list("muntin", [f"{BLUE}00", BLUE])
+"""From nothing to blue, for tables of numbers from 0 to 1."""
+
+_FAINT = f"{GREY}30"
+_PALE = {"idle": f"{GREY}1c", "reserve": _FAINT, "other": _FAINT, "structure": f"{GREY}70"}
+_FIXED = {"system": "#56677a", "question": "#6b7d90", "tools": "#7d8fa2", "reply": "#8fa0b2"}
 _SOURCES = (BLUE, AMBER, GREEN, VIOLET, RED)
 
+set_matplotlib_formats("retina")
 plt.rcParams.update(
     {
         "figure.dpi": 110,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
         "savefig.bbox": "tight",
         "font.family": "DejaVu Sans",
         "font.size": 10,
@@ -48,9 +65,11 @@ plt.rcParams.update(
         "axes.titleweight": "bold",
         "axes.titlepad": 12,
         "axes.axisbelow": True,
-        "grid.color": "#e6eaee",
-        "xtick.color": INK,
-        "ytick.color": INK,
+        "grid.color": _FAINT,
+        # Not quite alike: where all numbers at the axes are light, or all are dark, notebooks
+        # think that the picture needs a ground of the other kind.
+        "xtick.color": "#738190",
+        "ytick.color": "#778593",
         "legend.frameon": False,
         "lines.linewidth": 2,
         "hatch.linewidth": 0.6,
@@ -73,7 +92,9 @@ def headline(axes: Axes, title: str, *, x: str = "", y: str = "") -> None:
     axes.set(xlabel=x, ylabel=y)
 
 
-def ending(axes: Axes, line: tuple[list[int], list[float]], text: str, color: str) -> None:
+def ending(
+    axes: Axes, line: tuple[Sequence[float], Sequence[float]], text: str, color: str
+) -> None:
     """Draw a line and write its name at its end, so that nobody has to look up a legend."""
     xs, ys = line
     axes.plot(xs, ys, color=color)
@@ -87,24 +108,21 @@ def windows(reports: Mapping[str, AssemblyReport], title: str) -> None:
     _, axes = plt.subplots(figsize=(9.0, 1.3 + 0.62 * len(reports)), layout="constrained")
     inks = dict(_FIXED)
     whole = max(sum(part.width for part in report.parts) for report in reports.values())
-    named: dict[str, object] = {}
+    named: dict[str, Any] = {}
     for row, report in enumerate(reports.values()):
         left = 0
         for part in report.parts:
             if part.group in {"source", "written"}:
                 inks.setdefault(part.name, _SOURCES[(len(inks) - len(_FIXED)) % len(_SOURCES)])
             color = inks.get(part.name, _PALE.get(part.group, GREY))
-            hatch = "////" if part.group == "reserve" else ""
-            edge = "#b9c2cb" if hatch else "white"
-            bar = axes.barh(
-                row, part.width, 0.62, left, color=color, edgecolor=edge, lw=1, hatch=hatch
-            )
+            bar = axes.barh(row, part.width - whole / 500, 0.62, left, color=color)
+            if part.group == "reserve":
+                bar.patches[0].set(hatch="////", edgecolor=f"{GREY}90", linewidth=0)
             named.setdefault(part.name, bar)
             if part.width > whole * 0.045:
-                light = "white" if part.name in inks else INK
                 axes.text(
-                    left + part.width / 2, row, f"{part.tokens:,}", color=light, ha="center",
-                    va="center", fontsize=9,
+                    left + part.width / 2, row, f"{part.tokens:,}", ha="center", va="center",
+                    color="white" if part.name in inks else INK, fontsize=9, fontweight="bold",
                 )  # fmt: skip
             left += part.width
     axes.set_yticks(range(len(reports)), list(reports))

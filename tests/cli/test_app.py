@@ -130,7 +130,7 @@ def test_without_the_extra_one_line_names_it(module: str, tmp_path: Path) -> Non
     """The core is installed without the command line's packages; a traceback would look broken."""
     code = (
         f"import sys; sys.modules[{module!r}] = None\n"
-        "from muntin.cli import main; sys.exit(main(['--help']))"
+        "from muntin.cli import main; sys.exit(main(['demo', 'What is it?']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
@@ -139,6 +139,7 @@ def test_without_the_extra_one_line_names_it(module: str, tmp_path: Path) -> Non
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert 'pip install "muntin[cli]"' in done.stderr
+    assert done.stderr.endswith("muntin demo 'What is it?'\n")  # to be copied as it is
 
 
 def test_the_help_of_a_stranger_costs_no_heavy_import() -> None:

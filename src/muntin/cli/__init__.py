@@ -17,8 +17,8 @@ __all__ = ("main",)
 
 _NEEDED = ("typer", "rich")
 _MISSING = (
-    'muntin: the command line needs the extra "cli": pip install "muntin[cli]" '
-    '(or: uvx --from "muntin[cli]" muntin, pipx run --spec "muntin[cli]" muntin)\n'
+    'muntin: the command line needs the extra "cli": pip install "muntin[cli]"; '
+    'without installing: uvx --from "muntin[cli]" muntin {}'
 )
 
 
@@ -35,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _NEEDED:
             raise
-        sys.stderr.write(_MISSING)
+        import shlex
+
+        asked = sys.argv[1:] if arguments is None else arguments
+        sys.stderr.write(f"{_MISSING.format(shlex.join(asked)).rstrip()}\n")
         return 2
     except KeyboardInterrupt:  # so early that no command has begun
         sys.stderr.write("muntin: interrupted; nothing was left half-written\n")

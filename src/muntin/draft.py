@@ -55,8 +55,8 @@ class Plan:
     """Role of the note that stands for what is left out."""
     question: str | None = None
     """What to recall older messages for; `None` recalls none."""
-    asks_model: bool = False
-    """Whether a summariser may be asked."""
+    summarizer: object = None
+    """Who writes recaps, for telling one from another; `None` asks nobody."""
 
 
 _tokens = attrgetter("tokens")

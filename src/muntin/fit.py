@@ -117,8 +117,8 @@ def fit_messages(
             newest ones.
         state: What the agent must not forget; put back once, in place of an earlier one, when
             something had to go. `None` puts nothing back.
-        summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts. `None`
-            never asks a model.
+        summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts, once
+            for the same old messages as long as `counts` remembers. `None` never asks a model.
         counter: Any callable from text to tokens.
         store: Keeps the originals of results that are cut. `None` keeps none.
         prompts: Texts of notes and marks; `None` means the built-in English ones.
@@ -151,7 +151,7 @@ def fit_messages(
     """
     job = _Job(
         messages, budget=budget, window=window, tools=tools, question=question, state=state,
-        asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
+        summarizer=summarizer, counter=counter, store=store, prompts=prompts,
         note_role=note_role, repair=repair, counts=counts,
     )  # fmt: skip
     flow = job.flow()
@@ -184,7 +184,7 @@ async def afit_messages(
     """
     job = _Job(
         messages, budget=budget, window=window, tools=tools, question=question, state=state,
-        asks_model=summarizer is not None, counter=counter, store=store, prompts=prompts,
+        summarizer=summarizer, counter=counter, store=store, prompts=prompts,
         note_role=note_role, repair=repair, counts=counts,
     )  # fmt: skip
     flow = job.flow()
@@ -214,7 +214,7 @@ class _Job(Generic[MessagesT]):
         tools: Sequence[Any],
         question: str | None,
         state: AgentState | None,
-        asks_model: bool,
+        summarizer: object,
         counter: TokenCounter,
         store: ToolResultStore | None,
         prompts: PromptRegistry | None,
@@ -237,7 +237,7 @@ class _Job(Generic[MessagesT]):
             note_role=note_role,
             shorten=shortener(self.counts.counter, store, prompts or DEFAULT_PROMPTS),
             question=question,
-            asks_model=asks_model,
+            summarizer=summarizer,
         )
 
     def flow(self) -> Flow[FittedMessages[MessagesT]]:

@@ -17,6 +17,7 @@ import numpy as np
 from muntin.digest import DigestEntry, digest
 from muntin.flow import Flow, SummaryRequest
 from muntin.message_tokens import FRAMING_TOKENS
+from muntin.plain_data import Same
 from muntin.recall import plan as plan_recall
 from muntin.shortening import cap_for, cut_results, ends_of
 from muntin.truncation import truncate_to_tokens
@@ -65,7 +66,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
     draft.drop(folded, "summarised", "digested")
     _cut_long(draft, plan, kept, cap)
-    if plan.asks_model:
+    if plan.summarizer is not None:
         text = yield from _recap(draft, plan, text)
     write_note(draft, plan, text)
     # What was expected was an estimate; what is left over goes the same way, oldest first.
@@ -158,11 +159,12 @@ def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> 
     if left <= 0 or not folded:
         return "", 0
 
-    def write() -> str:
-        return _digest(_entries(draft, indices, left), left, draft.counter, "")
-
     told = [draft.measured[index] for index in indices]
-    return draft.counts.remember(left, told, write)
+    known = draft.counts.recall(left, told)
+    if known is not None:
+        return known
+    text = _digest(_entries(draft, indices, left), left, draft.counter, "")
+    return draft.counts.remember(left, told, text)
 
 
 class _ByLine:
@@ -234,27 +236,43 @@ def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
 
 
 def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
-    """Ask the summariser for a recap beside the facts; without a usable one, the facts stand."""
+    """Put a recap beside the facts; without a usable one, the facts stand."""
     share = draft.allowance // 2
     gone = draft.folded()
     if share < 4 * FRAMING_TOKENS or not gone:
         return facts
-    entries = _entries(draft, [i for unit in gone for i in unit.indices], share)
-    instruction = plan.prompts.render("conversation.summary", max_tokens=share)
-    text = "\n".join(transcript_line(entry) for entry in entries)
-    try:
-        reply = yield SummaryRequest(text=text, instruction=instruction, max_tokens=share)
-    except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
-        draft.notes.append(f"the summariser failed ({type(error).__name__}: {error}): facts only")
+    reply = yield from _retold(draft, plan, gone, share)
+    if not reply:
         return facts
-    if not reply.strip():
-        draft.notes.append("the summariser returned nothing: facts only")
-        return facts
-    recap = plan.prompts.render("conversation.recap", recap=_indented(reply.strip()))
+    recap = plan.prompts.render("conversation.recap", recap=_indented(reply))
     cut = truncate_to_tokens(recap, share, draft.counter)
     if cut != recap:
         draft.notes.append("the recap was longer than its room and was cut")
     return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)[0]}"
+
+
+def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[str]:
+    """Ask the summariser to retell units, or recall what it said; "" when it fails."""
+    instruction = plan.prompts.render("conversation.summary", max_tokens=share)
+    indices = [index for unit in gone for index in unit.indices]
+    told = [draft.measured[index] for index in indices]
+    key = (instruction, Same(plan.summarizer))
+    known = draft.counts.recall(key, told)
+    if known is not None:
+        return known[0]
+    lines = [transcript_line(entry) for entry in _entries(draft, indices, share)]
+    request = SummaryRequest(text="\n".join(lines), instruction=instruction, max_tokens=share)
+    try:
+        reply = yield request
+    except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
+        draft.notes.append(f"the summariser failed ({type(error).__name__}: {error}): facts only")
+        return ""
+    reply = reply.strip()
+    if not reply:
+        draft.notes.append("the summariser returned nothing: facts only")
+        return ""
+    draft.counts.remember(key, told, reply)
+    return reply
 
 
 def transcript_line(entry: DigestEntry) -> str:

@@ -23,7 +23,7 @@ from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from muntin.shapes import MessageShape, MessageView
     from muntin.tokens import TokenCounter
@@ -41,7 +41,7 @@ __all__ = (
 
 FRAMING_TOKENS = 4
 """Around one message: three, and one for the role, which is a single token in every vocabulary."""
-_TEXTS = 8
+_TEXTS = 64
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
 _CONVERSATIONS = 8
 """Conversations that are recognised as a whole, and of which is kept what the next fit can use."""
@@ -194,30 +194,28 @@ class MessageCounts:
             others = [one for one in self._seen if not _goes_on(one[1], found)]
             self._seen = [*others, (parts, found)][-_CONVERSATIONS:]
 
-    def remember(
-        self, key: Any, told: Sequence[Measured], write: Callable[[], str]
-    ) -> tuple[str, int]:
-        """Recall what was written about the same messages, or write it now and remember it.
+    def recall(self, key: Hashable, told: Sequence[Measured]) -> tuple[str, int] | None:
+        """Recall what was written about the same messages, and its tokens; `None` if nothing.
 
         Args:
-            key: What else the text depends on; hashable.
+            key: What else the text depends on.
             told: The messages it is about, as this object measured them.
-            write: Makes the text.
-
-        Returns:
-            The text and its tokens.
         """
-        # Measured messages are recalled, not made anew, so identity is enough; they are held
-        # beside the text, so that no id can be reused.
+        # Measured messages are recalled, not made anew, so identity is enough.
         whole = (key, tuple(map(id, told)))
         with self._lock:
             known = self._told.get(whole)
-        if known is not None:
-            return known[1], known[2]
-        text = write()
+            if known is None:
+                return None
+            self._told.move_to_end(whole)
+            return known[1:]
+
+    def remember(self, key: Hashable, told: Sequence[Measured], text: str) -> tuple[str, int]:
+        """Remember what was written about messages, and return it as `recall` will."""
         tokens = self.counter(text) if text else 0
         with self._lock:
-            self._told[whole] = (tuple(told), text, tokens)
+            # They are held beside the text, so that no id can be reused.
+            self._told[key, tuple(map(id, told))] = (tuple(told), text, tokens)
             while len(self._told) > _TEXTS:
                 self._told.popitem(last=False)
         return text, tokens

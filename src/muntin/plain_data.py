@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("common_start", "copy_of", "is_encodable", "key_of")
+__all__ = ("Same", "common_start", "copy_of", "is_encodable", "key_of")
 
 _TEXT_ONLY = {str}
 
@@ -97,6 +97,21 @@ def copy_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple([copy_of(part) for part in cast("tuple[Any, ...]", value)])
     return _Number(value) if isinstance(value, (int, float)) else value
+
+
+class Same:
+    """Stand for an object in a key: equal only for that very object, whatever it says itself."""
+
+    __slots__ = ("_one",)
+
+    def __init__(self, one: object) -> None:
+        self._one = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other._one is self._one
+
+    def __hash__(self) -> int:
+        return id(self._one)
 
 
 class _Number:

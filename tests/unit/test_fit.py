@@ -9,6 +9,8 @@ import pytest
 from muntin.errors import ConfigurationError
 from muntin.fit import afit_messages, fit_messages
 from muntin.message_tokens import REPLY_TOKENS, MessageCounts, count_messages
+from muntin.testing import ScriptedLLM
+from muntin.tokens import count_tokens
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -99,6 +101,32 @@ def test_the_report_says_what_mending_did_to_which_message() -> None:
     ]
     assert report.written["repair"] == count_messages(fitted.messages[2:3]) - REPLY_TOKENS
     assert report.used == count_messages(fitted.messages)
+
+
+def test_the_same_old_messages_are_summarised_once(door: Door) -> None:
+    """A model asked again at every step for what it said a step ago is paid for nothing."""
+    asked: list[str] = []
+
+    def summarize(text: str, instruction: str) -> str:
+        asked.append(instruction)
+        return f"They spoke, {len(asked)}."
+
+    counts = MessageCounts(count_tokens)
+    history = [{"role": "user", "content": f"Note {at}: {'word ' * 40}"} for at in range(40)]
+    notes: set[str] = set()
+    for at in range(30):
+        history.append({"role": "user", "content": f"And {at}?"})
+        fitted = door(
+            fit_messages, afit_messages, history, budget=900, summarizer=summarize, counts=counts
+        )
+        notes.update(one["content"] for one in fitted.messages if "They spoke" in one["content"])
+    assert len(asked) <= 4
+    assert len(notes) == len(asked)
+    calls = len(asked)
+    fit_messages(history, budget=900, summarizer=ScriptedLLM(["Else."]), counts=counts)
+    fitted = fit_messages(history, budget=900, summarizer=summarize, counts=counts)
+    assert len(asked) == calls
+    assert not any("Else." in one["content"] for one in fitted.messages)
 
 
 class _Spy:

@@ -254,6 +254,9 @@ def test_it_is_put_back_once_over_three_turns_and_a_retry() -> None:
         assert again.messages == fitted.messages
         assert len(blocks(fitted.messages)) == 1
         assert text_of(fitted.messages).count("[DONE] build") == 1
+        assert reinject(state, fitted.messages, max_tokens=135) is fitted.messages
+        state.key_findings.append(f"found in turn {turn}")
         once_more = reinject(state, fitted.messages, max_tokens=200)
         assert len(blocks(once_more)) == 1
+        assert f"found in turn {turn}" in blocks(once_more)[0]
         messages = [*fitted.messages, *steps(20), A(), U(f"turn {turn}?")]

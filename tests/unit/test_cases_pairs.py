@@ -136,6 +136,11 @@ def test_the_turn_in_flight_is_kept_whole_however_little_is_kept(keep: int, answ
     for out in (reduced, compacted, fit_messages(messages, budget=400).messages):
         assert len(out) < len(messages)
         assert list(out)[-len(running) :] == running
+    least = count_messages([S, *running[:2], *(T(r["tool_call_id"], "…") for r in running[2:])])
+    for budget in range(least, 400, 20):
+        tight = fit_messages(messages, budget=budget).messages[-len(running) :]
+        assert tight[:2] == running[:2]
+        assert [view(m).results[0].call_id for m in tight[2:]] == ["x", "y"][:answered]
 
 
 def test_results_without_a_call_do_not_survive_a_cut() -> None:

@@ -38,7 +38,7 @@ from muntin.reinjection import is_state_block
 from muntin.shapes import view
 from muntin.shapes.neutral import INJECTED
 from muntin.state import AgentState
-from muntin.turns import leading_system, newest_user
+from muntin.turns import in_flight, leading_system, newest_user, units
 from strategies import conversations
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def test_one_recent_message_is_a_number_like_any_other(keep: int, stay: int) -> 
 def test_what_is_protected_survives_every_door(
     messages: list[Any], share: float, door: str
 ) -> None:
-    """The kind's property: leading system messages, pins and the newest request, unchanged."""
+    """The kind's property: leading system messages, pins, the newest request, calls in flight."""
     out = trimmed(door, messages, max(1, int(share * count_messages(messages))))
     if out is None:
         return
@@ -122,6 +122,9 @@ def test_what_is_protected_survives_every_door(
     if newest is not None:
         held.add(newest)
     assert all(any(one == messages[at] for one in out) for at in held)
+    tail = in_flight(views, units(views))
+    running = [one.id for at in (tail.indices if tail else ()) for one in views[at].calls]
+    assert [one.id for m in out for one in view(m).calls if one.id in running] == running
 
 
 # --- neither kept nor covered --------------------------------------------------------------------

@@ -160,18 +160,21 @@ def test_a_scraped_page_is_capped_where_it_is_made() -> None:
         check_request(fitted.messages, window=window, max_output=max_output)
 
 
-@pytest.mark.parametrize(("count", "budget"), [(6, 4_000), (20, 8_000)])
-def test_a_parallel_batch_shares_one_cap_fairly(count: int, budget: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "small", "budget"), [(6, 1, 4_000), (20, 1, 8_000), (20, 15, 6_000)]
+)
+def test_a_parallel_batch_shares_one_cap_fairly(count: int, small: int, budget: int) -> None:
     """Each result under its own cap, six to twenty of them overflow together."""
     ids = [f"p{at}" for at in range(count)]
-    texts = ["tiny", *(f"row {at}: value\n" * 3_500 for at in range(1, count))]
+    texts = ["tiny"] * small + [f"row {at}: value\n" * 3_500 for at in range(small, count)]
     messages = [S, U(), A(*ids), *(T(i, text) for i, text in zip(ids, texts, strict=True))]
     fitted = fit_messages(messages, budget=budget)
     assert fitted.report.used <= budget
     assert sound(fitted.messages)
-    assert fitted.messages[3]["content"] == "tiny"
-    sizes = [count_tokens(message["content"]) for message in fitted.messages[4:]]
+    assert all(message["content"] == "tiny" for message in fitted.messages[3 : 3 + small])
+    sizes = [count_tokens(message["content"]) for message in fitted.messages[3 + small :]]
     assert max(sizes) <= 2 * min(sizes)
+    assert fitted.report.used > 0.8 * budget  # what the small ones leave goes to the large ones
     shared = truncate_batch(texts, budget)
     assert sum(map(count_tokens, shared)) <= budget
     assert shared[0] == "tiny"

@@ -15,16 +15,16 @@ import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from muntin.errors import ConfigurationError, SummaryError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from muntin.threads import in_thread
 
 __all__ = ("AnySummarizer", "Flow", "Summarizer", "SummaryRequest", "arun", "run", "summarizer_of")
 
 ResultT = TypeVar("ResultT")
+
+_THREAD = "muntin-summary"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Summarizer:
             return text_of(_settled(self._ask(request)))
         from concurrent.futures import wait
 
-        work = _in_thread(lambda: _settled(self._ask(request)))
+        work = in_thread(lambda: _settled(self._ask(request)), name=_THREAD)
         if not wait([work], self._timeout).done:
             raise self._too_late() from TimeoutError()
         return text_of(work.result())
@@ -91,7 +91,8 @@ class Summarizer:
                 if self._is_async:
                     reply = self._ask(request)
                 else:
-                    reply = await asyncio.wrap_future(_in_thread(lambda: self._ask(request)))
+                    work = in_thread(lambda: self._ask(request), name=_THREAD)
+                    reply = await asyncio.wrap_future(work)
                 if inspect.isawaitable(reply):
                     reply = await reply
         except TimeoutError as late:
@@ -312,34 +313,4 @@ def _settled(reply: object) -> object:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(wait())
-    return _in_thread(lambda: asyncio.run(wait())).result()
-
-
-def _in_thread(work: Callable[[], object]) -> Future[object]:
-    """Do some work in a thread nobody has to wait for, with the caller's context variables.
-
-    Pools are not used: theirs are few, and are waited for at exit, so one hanging summariser
-    would hold up the others and then the interpreter.
-    """
-    import contextvars
-    import threading
-    from concurrent.futures import Future
-
-    future: Future[object] = Future()
-    future.set_running_or_notify_cancel()  # from here on it can be abandoned but not cancelled
-
-    def do() -> None:
-        try:
-            result = work()
-        except StopIteration as stop:  # a future cannot carry it, see PEP 479
-            error = RuntimeError("the summariser raised StopIteration")
-            error.__cause__ = stop
-            future.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(do,), name="muntin-summary", daemon=True).start()
-    return future
+    return in_thread(lambda: asyncio.run(wait()), name=_THREAD).result()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from muntin.candidates import Candidate
 from muntin.errors import AsyncSourceError, ConfigurationError, SourceError
+from muntin.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +33,8 @@ __all__ = (
     "gather",
     "source_named",
 )
+
+_THREAD = "muntin-source"
 
 OnError = Literal["raise", "skip"]
 """What a failing source does to the build: end it, or be left out and named in the report."""
@@ -60,7 +63,7 @@ class ContextSource(ABC):
 
     async def afetch(self, query: str, scope: Scope | None = None) -> Iterable[Candidate]:
         """Return candidates without blocking the event loop; by default `fetch` in a thread."""
-        return await _in_thread(lambda: self.fetch(query, scope))
+        return await _off_the_loop(lambda: self.fetch(query, scope))
 
 
 class CallableSource(ContextSource):
@@ -139,7 +142,7 @@ class CallableSource(ContextSource):
             found = self._call(self._fetch, query, scope)
             return found if _is_awaited(found) else self._read(found)
 
-        found = await _in_thread(call)
+        found = await _off_the_loop(call)
         return self._read(await _settled(found)) if _is_awaited(found) else found
 
     def _call(self, ask: Callable[..., Any], query: str, scope: Scope | None) -> Any:
@@ -234,7 +237,7 @@ def gather(sources: Sequence[ContextSource], query: str, scope: Scope | None = N
     """
     if len(sources) == 1 and sources[0].timeout is None:  # nobody to wait for: stay in this thread
         return _gathered(sources, [_outcome(sources[0], query, scope)])
-    waiting = [_started(_fetching(source, query, scope)) for source in sources]
+    waiting = [in_thread(_fetching(source, query, scope), name=_THREAD) for source in sources]
     answers: list[Answer] = []
     for source, future in zip(sources, waiting, strict=True):
         try:
@@ -374,35 +377,7 @@ def _candidates(name: str, found: Any) -> list[Candidate]:
     return read
 
 
-def _started(work: Callable[[], Answer]) -> Any:
-    """Run work in a daemon thread, with the caller's context variables, behind a future.
-
-    A thread of our own, not a pool's: a source that never answers must neither occupy a place
-    others need nor keep the interpreter from ending.
-    """
-    import contextvars
-    from concurrent.futures import Future
-    from threading import Thread
-
-    future: Future[Answer] = Future()
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        # Once it says that it runs, whoever gives up waiting no longer turns the answer away.
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            answer = context.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits
-            future.set_exception(error)
-        else:
-            future.set_result(answer)
-
-    Thread(target=run, name="muntin-source", daemon=True).start()
-    return future
-
-
-async def _in_thread(work: Callable[[], Any]) -> Any:
+async def _off_the_loop(work: Callable[[], Any]) -> Any:
     import asyncio
 
-    return await asyncio.wrap_future(_started(work))
+    return await asyncio.wrap_future(in_thread(work, name=_THREAD))

@@ -137,7 +137,7 @@ def test_a_copy_is_found_without_vectors(content: str, tail: str) -> None:
 
 
 def test_overlapping_windows_are_duplicates() -> None:
-    """B98: chunks that share four fifths of their text are one chunk to the reader."""
+    """Chunks that share four fifths of their text are one chunk to the reader."""
     draw = np.random.default_rng(3)
     sentences = [" ".join(f"w{draw.integers(10_000)}" for _ in range(12)) + "." for _ in range(30)]
     windows = [Candidate(" ".join(sentences[at : at + 5]), 1 - at / 100) for at in range(3)]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from .errors import ConfigurationError, TokenizerUnavailable
 from .segmentation import clean_text
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -171,7 +172,7 @@ def _encoding(name: str) -> tiktoken.Encoding:
             try:
                 _loaded[name] = _load(name, place)
             except Exception as error:
-                problem = f"{type(error).__name__}: {str(error)[:200]}"
+                problem = _problem(error)
                 _problems[name, place] = problem
                 raise TokenizerUnavailable(name, problem) from error
         return _loaded[name]
@@ -192,22 +193,28 @@ def _load_within(name: str, seconds: float) -> tiktoken.Encoding:
     """Let tiktoken load, which waits for the network without end, but wait only so long."""
     import tiktoken
 
-    outcome: list[tiktoken.Encoding | Exception] = []
+    loading = in_thread(lambda: tiktoken.get_encoding(name), name=f"load {name}")
+    try:
+        return loading.result(seconds)
+    except TimeoutError:
+        if loading.done():  # it is the network's own
+            raise
+        raise TimeoutError(f"no answer within {seconds:.0f} s") from None
 
-    def load() -> None:
-        try:
-            outcome.append(tiktoken.get_encoding(name))
-        except Exception as error:  # noqa: BLE001 - carried to the waiting thread, raised there
-            outcome.append(error)
 
-    thread = threading.Thread(target=load, name=f"load {name}", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError(f"no answer within {seconds:.0f} s")
-    if isinstance(outcome[0], Exception):
-        raise outcome[0]
-    return outcome[0]
+def _problem(error: Exception) -> str:
+    """Say briefly why a vocabulary could not be had; of a download it takes requests a paragraph.
+
+    Its errors carry the request, and the response where there was one.
+    """
+    url = getattr(getattr(error, "request", None), "url", None)
+    if not isinstance(url, str):
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    host = url.split("/")[2] if url.count("/") > 2 else url
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status is not None:
+        return f"{host} answered {status}"
+    return f"{host} cannot be reached ({type(error).__name__})"
 
 
 def _bundled_vocabulary(name: str) -> Path | None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -157,6 +158,37 @@ def test_a_failed_load_is_remembered_until_another_place_is_named(
     with pytest.raises(TokenizerUnavailable):
         TiktokenCounter()("text")
     assert len(tries) == 2
+
+
+class _RefusedError(OSError):
+    """What requests raises: it carries the request, and the response where there was one."""
+
+    def __init__(self, url: str, status: int | None = None) -> None:
+        super().__init__("Max retries exceeded with url: " * 9)
+        self.request = SimpleNamespace(url=url)
+        self.response = None if status is None else SimpleNamespace(status_code=status)
+
+
+@pytest.mark.usefixtures("_nothing_loaded")
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(None, "vocabularies.example cannot be reached (_RefusedError)"),
+     (403, "vocabularies.example answered 403")],
+    ids=["no network", "a proxy that refuses"],
+)  # fmt: skip
+def test_a_failed_download_is_told_in_a_few_words(
+    status: int | None, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is the first line a user without network reads; requests would fill the screen."""
+
+    def offline(name: str) -> tiktoken.Encoding:
+        raise _RefusedError(f"https://vocabularies.example/{name}.tiktoken", status)
+
+    monkeypatch.setattr(tiktoken, "get_encoding", offline)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    with pytest.raises(TokenizerUnavailable) as caught:
+        TiktokenCounter()("text")
+    assert str(caught.value).startswith(f"no vocabulary for 'o200k_base': {said}. Set TIKTOKEN")
 
 
 @pytest.mark.usefixtures("_nothing_loaded")

@@ -131,7 +131,7 @@ def _root(
     """Divide the context window of a language model, and see where every token went.
 
     Files may be - for stdin, results go to stdout, and what is said about them to stderr, so
-    commands can be piped. No key and no network is needed.
+    commands can be piped. No key and no network is needed, and `muntin demo` needs no file either.
     """
     if ctx.invoked_subcommand is None:
         sys.stdout.write(f"{ctx.get_help()}\n")

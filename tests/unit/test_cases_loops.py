@@ -70,7 +70,7 @@ def test_a_tail_near_the_trigger_is_not_compacted_on_every_message(
         history = out if fed_back else history
         assert compactor.last_outcome is not None
         assert compactor.last_outcome.tokens_after <= 2_000 + 4 * tokens
-    assert 1 < summarize.calls <= 100 * tokens // 1_000 + 1
+    assert 1 < summarize.calls <= 100 * tokens // 667 + 1
 
 
 @pytest.mark.parametrize("share", [0.90, 0.95, 0.99])

@@ -32,7 +32,7 @@ _INPUT_TOKENS = 16_000
 _LEAST_INPUT_TOKENS = 256
 _WORTHWHILE = 10
 """A pass has to save at least this fraction (one in ...) of the trigger."""
-_UPDATE = 2
+_UPDATE = 3
 """A recap is brought up to date with no less than this fraction of the trigger: where what stays is
 nearly as large as the trigger, a model would otherwise be asked on every message."""
 
@@ -57,7 +57,7 @@ class HistoryCompactor:
             among Anthropic messages, "system" is written as "user".
         timeout: Seconds one summary may take. None waits for ever.
         min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger for the first
-            recap, and half of it for bringing one up to date.
+            recap, and a third of it for bringing one up to date.
         max_input_tokens: Tokens a summariser is given at once, its instruction included; more is
             summarised in parts. None means what the model's `context_window` leaves, or 16,000.
         pinned: Says which messages must stay besides those that say so themselves.

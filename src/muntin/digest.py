@@ -49,6 +49,8 @@ _FAILED_LINE = re.compile(
 _DECORATION = " \t<>*#!-"
 """What stands before the first word of a line in logs and lists."""
 _FAILED_CODE = re.compile(r"\b(?:exit|return) ?(?:code|status)\W{1,3}[1-9]", re.IGNORECASE)
+_FAILED_WORDS = ("error", "exception", "traceback", "fail", "fatal", "exit", "return")
+"""What neither of the two finds anything without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,17 +113,28 @@ def digest(
 
 
 def _most_that_fit(most: int, limit: int, cost: Callable[[int], int]) -> int:
-    """Find how many fit, looking at no more than twice as many: double first, then bisect."""
-    high = 1
-    while high <= most and cost(high) <= limit:
-        high *= 2
-    low, high = high // 2, min(high, most + 1)
+    """Find how many fit, looking at no more than twice as many: double first, then narrow down.
+
+    Every other step expects the cost to grow evenly, which finds the place in a few; the steps
+    between halve what is left, whatever the cost does.
+    """
+    low, below, high, above = 0, 0, 1, 0
+    while high <= most and (above := cost(high)) <= limit:
+        low, below, high = high, above, 2 * high
+    if high > most:
+        high, above = most + 1, 0
+    is_even = True
     while high - low > 1:
         middle = (low + high) // 2
-        if cost(middle) <= limit:
-            low = middle
+        if is_even and above > limit:
+            expected = low + (limit - below) * (high - low) // (above - below)
+            middle = min(max(expected, low + 1), high - 1)
+        is_even = not is_even
+        reached = cost(middle)
+        if reached <= limit:
+            low, below = middle, reached
         else:
-            high = middle
+            high, above = middle, reached
     return low
 
 
@@ -261,10 +274,11 @@ def _remarks(entry: DigestEntry, calls: list[DigestEntry]) -> Iterator[tuple[str
             yield "failed", _cut(f"{what}: {problem}" if what else problem), _FAILED
     elif entry.role in ("user", "assistant") and not entry.text.lstrip().startswith(("{", "[")):
         # Most texts settle nothing, and are not worth being parted into sentences.
-        for sentence in sentences(entry.text) if is_settling(entry.text) else ():
-            if is_settling(sentence):
-                said = _cut(sentence)
-                yield ("said" if entry.role == "user" else "noted"), said, _SETTLED
+        for line in entry.text.split("\n") if is_settling(entry.text) else ():
+            for sentence in sentences(line) if is_settling(line) else ():
+                if is_settling(sentence):
+                    said = _cut(sentence)
+                    yield ("said" if entry.role == "user" else "noted"), said, _SETTLED
 
 
 def _problem(entry: DigestEntry) -> str:
@@ -272,7 +286,10 @@ def _problem(entry: DigestEntry) -> str:
     text = entry.text.strip()
     if len(text) > 2 * _EDGE:
         text = f"{text[:_EDGE]}\n{text[-_EDGE:]}"
-    found = [line.strip() for line in text.splitlines() if _tells_failure(line)]
+    found: list[str] = []
+    folded = text.lower()
+    if any(word in folded for word in _FAILED_WORDS):
+        found = [line.strip() for line in text.splitlines() if _tells_failure(line)]
     if found:
         telling = [line for line in found if ":" in line and len(line) > 12]
         return (telling or found)[-1]

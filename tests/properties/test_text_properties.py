@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from counters import COUNTERS
 from muntin.digest import DigestEntry, digest
-from muntin.facts import facts_of
+from muntin.facts import facts_of, kind_of, values_in
 from muntin.recall import plan, recall
 from muntin.segmentation import clean_text
 from muntin.summarize import ExtractiveSummarizer
@@ -40,6 +40,15 @@ def test_a_digest_is_under_its_cap_and_the_same_each_time(
     assert counting(shown) <= max_tokens or not shown
     assert shown == digest(entries, max_tokens=max_tokens, counter=counting)
     assert not shown or all(line.strip() for line in shown.split("\n"))
+
+
+@given(given_text=st.one_of(long_text, nasty_text))
+def test_passing_over_plain_words_passes_over_no_value(given_text: str) -> None:
+    """Facts are found by an expression that skips most words; it must skip nothing else."""
+    prose = "x " + given_text.replace(":", " ")
+    every = [value for value in values_in(prose) if 2 <= len(value) <= 80]
+    expected = [value for value in every if kind_of(value) not in (None, "name")]
+    assert [fact.value for fact in facts_of(prose) if fact.kind != "name"] == expected
 
 
 @given(given_text=long_text, max_tokens=budgets, question=st.one_of(st.none(), nasty_text))

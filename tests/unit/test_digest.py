@@ -137,3 +137,21 @@ def test_a_larger_budget_uses_it() -> None:
     """Idle room in a note is lost facts."""
     entries = [order(n) for n in range(3000, 3400)]
     assert count_tokens(digest(entries, max_tokens=1000)) > 950
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_the_most_facts_that_fit_are_found_in_few_tries(power: int) -> None:
+    """Every try writes and counts a digest; uneven facts must not cost a hundred of them."""
+    entries = [DigestEntry(role="user", text=f"ticket T-{n}00") for n in range(1, 300)]
+    for most in (0, 1, 2, 50, 298, 299, 400):
+        tried: list[int] = []
+
+        def cost(text: str, tried: list[int] = tried) -> int:
+            facts = len(text.split("\n")) if text else 0
+            tried.append(facts)
+            return int(facts**power)
+
+        shown = digest(entries, max_tokens=most**power, counter=cost)
+        assert shown.count("T-") == min(most, len(entries))
+        assert len(tried) <= 24
+        assert max(tried) <= max(1, 2 * most)

@@ -89,6 +89,9 @@ def test_keys_of_broken_json_are_not_values() -> None:
         ("port:8080 is open", ["port: 8080"]),
         ("訂單編號為W37，截止日期2024-05-19。", ["訂單編號為: W37", "截止日期: 2024-05-19"]),
         ("ราคา 4500 บาท", ["ราคา: 4500"]),
+        ("the crate, at 4500", ["crate: 4500"]),
+        ("日crate 4500", ["日crate: 4500"]),
+        ("crate" + " " * 50 + "4500", [": 4500"]),
     ],
 )
 def test_the_nearest_words_name_a_value(text: str, expected: list[str]) -> None:
@@ -129,6 +132,9 @@ def test_facts_are_values() -> None:
         ("因此必须先备份。", True),
         ("ต้องส่งก่อนวันศุกร์", True),
         ("The weather is nice.", False),
+        ("The problem WAS the cable.", True),
+        ("The problem remains.", False),
+        ("Whatever mustard costs.", False),
     ],
 )
 def test_decisions_and_rules_are_known_by_their_words(sentence: str, settles: object) -> None:

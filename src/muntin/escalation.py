@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.errors import ContextWindowExceeded
-from muntin.folding import fold, fold_everything, retell, write_note
-from muntin.shortening import LEAST_TEXT, drop_repeats, shorten_held, shorten_old
+from muntin.folding import fold, fold_everything, retell, tell_less, write_note
+from muntin.shortening import LEAST_TEXT, drop_repeats, room_for_held, shorten_held, shorten_old
 
 if TYPE_CHECKING:
     from muntin.draft import Draft, Plan
@@ -87,10 +87,16 @@ def shrink(draft: Draft, plan: Plan) -> Flow[None]:
 
 def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
     """Cut what is in flight; then give up, one by one, what is not protected."""
+    # A result of the round in flight says at least where its original is, before facts are told.
+    room = room_for_held(draft, plan.budget)
+    if room < 0 <= room + draft.note_tokens and draft.note_text:
+        tell_less(draft, plan, draft.note_tokens + room)
     # Facts of what is cut here go into the note, as far as the note has room left.
     spare = 0
     if draft.note is not None:
-        spare = min(max(draft.allowance - draft.note_tokens, 0), draft.total - plan.budget)
+        room = max(room_for_held(draft, target), 0)
+        left = max(draft.allowance - draft.note_tokens, 0)
+        spare = min(left, draft.total - plan.budget, room)
     cut = shorten_held(draft, plan, target - spare)
     retell(draft, plan, cut, target - draft.total)
     if draft.total > plan.budget:

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
     from muntin.tokens import TokenCounter
     from muntin.turns import Unit
 
-__all__ = ("entries_of", "fold", "fold_everything", "retell", "transcript_line", "write_note")
+__all__ = (
+    "entries_of",
+    "fold",
+    "fold_everything",
+    "retell",
+    "tell_less",
+    "transcript_line",
+    "write_note",
+)
 
 _STEP = 0.10
 """Share of the room by which a cut moves."""
@@ -292,6 +300,15 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
     heading = plan.prompts.render(key, count=draft.messages_out)
     shape = draft.measured[0].shape
     draft.write_note(shape.note(f"{heading}\n{text}" if text else heading, plan.note_role))
+
+
+def tell_less(draft: Draft, plan: Plan, most: int) -> None:
+    """Write the note anew with facts for `most` tokens of it, or none when that is too little."""
+    heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
+    left = most - draft.counter(heading) - FRAMING_TOKENS - 1
+    indices = [i for unit in draft.folded() for i in unit.indices]
+    entries = _entries(draft, indices, left) if left > 0 else []
+    write_note(draft, plan, _digest(entries, left, draft.counter, "") if entries else "")
 
 
 def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:

@@ -22,11 +22,21 @@ if TYPE_CHECKING:
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
 
-__all__ = ("Original", "marked_json", "marked_text", "marker", "original_of")
+__all__ = (
+    "MarkerKind",
+    "Original",
+    "bare_json",
+    "marked_json",
+    "marked_text",
+    "marker",
+    "original_of",
+)
 
 _KEY = "_shortened"
 """The key that holds the marker in JSON."""
-_KINDS = ("marker", "marker_summary", "marker_brief")
+_KINDS = ("marker", "marker_summary", "marker_brief", "marker_least")
+MarkerKind = Literal["marker", "marker_summary", "marker_brief", "marker_least"]
+"""A marker above an excerpt or a summary; one that says it briefly; one that says only where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +81,8 @@ def original_of(
                 body=body,
                 is_json=is_json,
                 value=rest,
-                tokens=_number(found["tokens"]),
-                characters=_number(found["characters"]),
+                tokens=_number(found, "tokens", tokens),
+                characters=_number(found, "characters", len(text)),
                 result_id=id_[0] if id_ else None,
                 again=True,
             )
@@ -88,7 +98,7 @@ def original_of(
 
 
 def marker(
-    kind: Literal["marker", "marker_summary", "marker_brief"],
+    kind: MarkerKind,
     original: Original,
     prompts: PromptRegistry,
 ) -> str:
@@ -96,8 +106,11 @@ def marker(
     if original.result_id is None:
         where = prompts.get("tool_result.not_stored")
     else:
-        told = "tool_result.stored_brief" if kind == "marker_brief" else "tool_result.stored"
+        is_brief = kind in ("marker_brief", "marker_least")
+        told = "tool_result.stored_brief" if is_brief else "tool_result.stored"
         where = prompts.render(told, id=original.result_id)
+    if kind == "marker_least":
+        return prompts.render("tool_result.marker_least", where=where)
     return prompts.render(
         f"tool_result.{kind}",
         tokens=f"{original.tokens:,}",
@@ -120,6 +133,14 @@ def marked_json(show: Callable[[int], str], value: Any, line: str) -> Callable[[
     if isinstance(value, str):
         return lambda room: f"{to_json(line)[:-1]}\\n{show(room)[1:]}"
     return lambda _room: to_json(line)
+
+
+def bare_json(value: Any, line: str) -> str:
+    """Write nothing but a marker, as the kind of JSON that the value is."""
+    if isinstance(value, (dict, list)):
+        bare = to_json({_KEY: line})
+        return bare if isinstance(value, dict) else f"[{bare}]"
+    return to_json(line)
 
 
 def _part_text(text: str, prompts: PromptRegistry) -> tuple[re.Match[str] | None, str, None]:
@@ -159,5 +180,7 @@ def _read(line: object, prompts: PromptRegistry) -> re.Match[str] | None:
     return None
 
 
-def _number(digits: str) -> int:
-    return int(digits.replace(",", ""))
+def _number(found: re.Match[str], name: str, otherwise: int) -> int:
+    """Read a number of a marker that may not have it."""
+    digits = found.groupdict().get(name)
+    return otherwise if digits is None else int(digits.replace(",", ""))

@@ -30,6 +30,7 @@ ENGLISH: dict[str, str] = {
         "[Key facts of a result of {tokens} tokens, {characters} characters. {where}]"
     ),
     "tool_result.marker_brief": "[Shortened: {tokens} tokens, {characters} characters. {where}]",
+    "tool_result.marker_least": "[Shortened: {where}]",
     "tool_result.stored": "The original is stored: read_tool_result(id={id})",
     "tool_result.stored_brief": "id={id}",
     "tool_result.not_stored": "The rest was not stored",
@@ -149,6 +150,7 @@ CHINESE: dict[str, str] = {
     "tool_result.marker": "[已缩短：原文 {tokens} 个词元，{characters} 个字符。{where}]",
     "tool_result.marker_summary": "[要点：原结果 {tokens} 个词元，{characters} 个字符。{where}]",
     "tool_result.marker_brief": "[已缩短：{tokens} 个词元，{characters} 个字符。{where}]",
+    "tool_result.marker_least": "[已缩短：{where}]",
     "tool_result.stored": "原文已保存：read_tool_result(id={id})",
     "tool_result.stored_brief": "id={id}",
     "tool_result.not_stored": "其余部分未保存",

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from muntin.tokens import TokenCounter
     from muntin.turns import Unit
 
-__all__ = ("cut_results", "drop_repeats", "fair_limit", "shorten_held", "shorten_old", "shortener")
+__all__ = (
+    "cut_results",
+    "drop_repeats",
+    "fair_limit",
+    "room_for_held",
+    "shorten_held",
+    "shorten_old",
+    "shortener",
+)
 
 LEAST_TEXT = "…"
 """What is left of a result for which there is no room at all."""
@@ -32,6 +40,8 @@ _CAPS = (0.25, 0.12)
 """Shares of the room one old result may take, tried in this order before units are folded."""
 _LEAST_MARKED = 12
 """Tokens below which a cut result has no room for a marker beside its text."""
+_MARK = 32
+"""Tokens in which a result can say how long it was and where its original is."""
 _FACTS = 0.4
 """Share of an old result's cap that goes to the facts its excerpt leaves out."""
 _LEAST_FACTS = 24
@@ -164,9 +174,7 @@ def shorten_held(
         budget: Tokens to come to, if the results alone allow it.
         among: Units whose results may be cut; `None` means all that are held.
     """
-    indices = draft.shortenable(
-        index for unit in (draft.held if among is None else among) for index in unit.indices
-    )
+    indices = _held_results(draft, draft.held if among is None else among)
     sizes = {index: draft.measured[index].result_tokens for index in indices}
     every = [size for group in sizes.values() for size in group]
     bare = sum(draft.measured[index].tokens - sum(sizes[index]) for index in indices)
@@ -185,6 +193,23 @@ def shorten_held(
         draft.write_results(index, texts, "oversized")
         cut.append(index)
     return cut
+
+
+def room_for_held(draft: Draft, budget: int) -> int:
+    """Count what is left of `budget` when every held result is cut to where its original is.
+
+    Below 0 not even that has room.
+    """
+    least = now = 0
+    for index in _held_results(draft, draft.held):
+        now += draft.size[index]
+        sizes = draft.measured[index].result_tokens
+        least += draft.measured[index].tokens - sum(max(size - _MARK, 0) for size in sizes)
+    return budget - (draft.total - now + least)
+
+
+def _held_results(draft: Draft, units: Sequence[Unit]) -> list[int]:
+    return draft.shortenable(index for unit in units for index in unit.indices)
 
 
 def _cut(draft: Draft, plan: Plan, index: int, result: ToolResult, size: int, limit: int) -> str:

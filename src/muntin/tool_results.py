@@ -19,7 +19,7 @@ from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.excerpts import LinesExcerpt, Marks
 from muntin.flow import SummaryRequest, arun, run
 from muntin.json_excerpts import JsonExcerpt, to_json
-from muntin.markers import Original, marked_json, marked_text, marker, original_of
+from muntin.markers import Original, bare_json, marked_json, marked_text, marker, original_of
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.segmentation import clean_text
 from muntin.tokens import count_tokens
@@ -289,14 +289,21 @@ def _excerpt(
     brief = marker("marker_brief", original, prompts)
     # A long marker is worth at most half of what there is.
     lines = (full, brief) if 2 * counter(full) <= max_tokens else (brief,)
+    if original.result_id:
+        # Where the original is says more than the few words that would fit instead.
+        lines += (marker("marker_least", original, prompts),)
     forms: list[Callable[[int], str]]
     if original.is_json:
         shown = JsonExcerpt(original.value, marks)
         forms = [marked_json(shown, original.value, line) for line in lines]
+        if original.result_id:
+            forms += [partial(_only, bare_json(original.value, lines[-1]))]
         forms += [shown, partial(_emptied, original.value), partial(_emptied, None)]
     else:
         excerpt = LinesExcerpt(marks.without_base64(original.body), marks)
         forms = [marked_text(excerpt, line) for line in lines]
+        if original.result_id:
+            forms += [partial(_only, lines[-1])]
         forms += [partial(_both_ends, original.body, max_tokens, counter)]
     length = len(original.body)
     for form in forms:
@@ -304,6 +311,11 @@ def _excerpt(
         if found:
             return found
     return None
+
+
+def _only(line: str, _room: int) -> str:
+    """Show the marker alone."""
+    return line
 
 
 def _emptied(value: object, _room: int) -> str:

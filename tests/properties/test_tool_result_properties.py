@@ -15,6 +15,7 @@ from muntin import ToolResultStore, read_tool_result, truncate_tool_result
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import PromptRegistry
 from muntin.result_reader import read_tool
+from muntin.segmentation import clean_text
 from muntin.tool_results import atruncate_tool_result, truncate_batch
 from strategies import json_values, tool_outputs
 
@@ -92,7 +93,8 @@ def test_shortening_again_keeps_the_id_and_size_of_the_first_original(
         assert not (marked and len(stored) > before)
         if "tr_" in shown and len(stored) == 1:
             key = shown[shown.index("tr_") :][:23]
-            assert store.get(key) == result * 30
+            # Where it fitted at first it came back without half characters, and is stored so.
+            assert clean_text(store.get(key) or "") == clean_text(result * 30)
 
 
 @given(results=st.lists(tool_outputs, min_size=1, max_size=8), each=st.integers(1, 120))

@@ -88,6 +88,7 @@ class RetrieverSource(RunnableSource):
         on_error: What happens when it fails: `raise` ends the assembly, `skip` leaves it out.
 
     ```python
+    from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_muntin import RetrieverSource
 

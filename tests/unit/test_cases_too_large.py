@@ -18,6 +18,7 @@ from case_messages import A, S, T, U, saying, sound, steps, talk
 from chats import Recorder
 from muntin.compaction import HistoryCompactor
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
+from muntin.exact import TiktokenCounter
 from muntin.fit import fit_messages
 from muntin.message_tokens import count_messages
 from muntin.result_reader import read_tool_result
@@ -125,6 +126,22 @@ def test_one_giant_result_is_cut_with_its_original_kept(*, turned: bool) -> None
         reduced = reduce_agent_sync(messages, summarize=saying("It read."), budget=2_000)
         assert count_messages(reduced) <= 2_000
         assert sound(reduced)
+
+
+@pytest.mark.parametrize("spare", range(44, 200, 12))
+def test_a_giant_result_says_where_its_original_is_before_older_facts_are_told(spare: int) -> None:
+    """Facts of old rounds took the room, and of the result that was asked for a dot was left."""
+    counter = TiktokenCounter("o200k_base")
+    giant = "\n".join(f"line {at}: value {at * 7}" for at in range(5_000))
+    messages = [S, U(), *steps(6, text="order: A-77, state: late. " * 20), A("g"), T("g", giant)]
+    with pytest.raises(ContextWindowExceeded) as refused:
+        fit_messages(messages, budget=1, counter=counter)
+    store = ToolResultStore.in_memory()
+    budget = refused.value.needed + spare
+    fitted = fit_messages(messages, budget=budget, counter=counter, store=store)
+    text = fitted.messages[-1]["content"]
+    assert store.get(text[text.index("tr_") :][:23]) == giant
+    assert fitted.report.used <= budget
 
 
 def test_the_large_result_is_cut_and_not_the_oldest() -> None:

@@ -19,6 +19,7 @@ from muntin import (
     read_tool_result,
     truncate_tool_result,
 )
+from muntin.exact import TiktokenCounter
 from muntin.prompts import PromptRegistry
 from muntin.tool_results import shorten_tool_result, truncate_batch
 
@@ -220,6 +221,25 @@ def test_shortening_again_counts_from_the_first_original(result: str, language: 
         return len(lines) - len(marks) + sum(digits)
 
     assert shown_and_missing(second.text) == shown_and_missing(direct.text)
+
+
+@pytest.mark.parametrize("kind", ["text", "list", "dict", "str"])
+def test_where_little_fits_the_id_comes_first_and_survives(kind: str) -> None:
+    """A dozen words of a log help nobody who cannot read the rest."""
+    results: dict[str, Any] = {"list": RECORDS * 9, "dict": {"r": RECORDS * 9}, "str": LOG}
+    result = LOG if kind == "text" else json.dumps(results[kind])
+    store = ToolResultStore.in_memory()
+    counter = TiktokenCounter("o200k_base")
+    for cap in (60, 40, 32):
+        shown = shorten_tool_result(result, cap, counter=counter, store=store)
+        assert shown.tokens <= cap
+        assert store.get(shown.text[shown.text.index("tr_") :][:23]) == result
+        if kind == "text":
+            longer = shown.text + "\nAnd more." * 99
+            again = shorten_tool_result(longer, cap, counter=counter, store=store)
+            assert again.result_id == shown.result_id
+        else:
+            assert isinstance(json.loads(shown.text), type(results[kind]))
 
 
 def test_a_quoted_marker_does_not_cost_a_result_its_own_original() -> None:

@@ -66,6 +66,7 @@ def account_for(
 def _decisions(
     ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
 ) -> Iterator[Decision]:
+    speaker = {said: number for number in placement.items for said in ranking.says(number)}
     for number, offer in enumerate(ranking.offers):
         common = {
             "index": offer.index,
@@ -76,21 +77,31 @@ def _decisions(
             "mmr_score": ranking.marginal.get(number),
             "preview": preview_of(offer.candidate.content),
         }
-        yield Decision(**common, **_fate(number, ranking, items, placement, frame))  # pyright: ignore[reportArgumentType] - two halves of one value
+        by = next((speaker[said] for said in ranking.says(number) if said in speaker), None)
+        fate = _fate(number, items, placement, frame)
+        if by is not None and number not in placement.items:
+            fate = _said(number, by, ranking)
+        yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value
+
+
+def _said(number: int, by: int, ranking: Ranking) -> dict[str, object]:
+    """Tell that another offer, which is on the page, says what this one does."""
+    own, other = ranking.refused.get(number), ranking.refused.get(by)
+    same = own is not None and own.reason == "exact_duplicate" and own.nearest == by
+    similarity = own.similarity if own is not None and own.nearest == by else None
+    if similarity is None and other is not None and other.nearest == number:
+        similarity = other.similarity
+    return {
+        "kind": "dropped",
+        "reason": "exact_duplicate" if same else "near_duplicate",
+        "nearest": ranking.offers[by].label,
+        "similarity": similarity,
+    }
 
 
 def _fate(
-    number: int, ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
+    number: int, items: Sequence[Item], placement: Placement, frame: Frame
 ) -> dict[str, object]:
-    refusal = ranking.refused.get(number)
-    if refusal is not None:
-        nearest = refusal.nearest
-        return {
-            "kind": "dropped",
-            "reason": refusal.reason,
-            "nearest": None if nearest is None else ranking.offers[nearest].label,
-            "similarity": refusal.similarity,
-        }
     if number in placement.shortened:
         kept = placement.items[number].tokens
         return {"kind": "shortened", "reason": "over_quota", "kept_tokens": kept}

@@ -126,6 +126,9 @@ def place(
         ContextWindowExceeded: The fixed parts and the pinned candidates alone are over the limit.
     """
     table = _Table(ranking, items, frame, dress)
+    giants = {number for number, item in enumerate(items) if item.tokens > frame.region}
+    if config.fill and not giants.isdisjoint(ranking.order):
+        table.order = ranking.order_without(giants)
     pinned = [number for number in ranking.order if items[number].candidate.pinned]
     table.add(pinned)
     if table.tokens > frame.limit:
@@ -169,7 +172,8 @@ class _Table:
 
     def __init__(self, ranking: Ranking, items: Sequence[Item], frame: Frame, dress: Dress) -> None:
         self.ranking, self.items, self.frame, self.dress = ranking, items, frame, dress
-        self.rank = {number: place for place, number in enumerate(ranking.order)}
+        self.order = ranking.order
+        self.rank = {number: place for place, number in enumerate(ranking.line)}
         self.headings = {name: dress.heading_tokens(name) for name in frame.sources}
         self.gap = dress.counter("\n\n")
         self.placed: dict[int, Item] = {}
@@ -186,7 +190,7 @@ class _Table:
     def lines(self) -> dict[str, list[int]]:
         """Return each source's selected offers that are not placed, the best first."""
         lines: dict[str, list[int]] = {name: [] for name in self.frame.sources}
-        for number in self.ranking.order:
+        for number in self.order:
             if number not in self.placed:
                 lines[self.source(number)].append(number)
         return lines
@@ -276,7 +280,7 @@ def _allocate(table: _Table, pinned: Sequence[int], config: ContextConfig) -> Al
         ratios=config.source_ratios,
         allow_borrow=config.allow_borrow,
         fill=config.fill,
-        order=[places[number] for number in table.ranking.order if number in places],
+        order=[places[number] for number in table.order if number in places],
     )
 
 
@@ -287,11 +291,7 @@ def _fill(table: _Table, rooms: Mapping[str, int]) -> None:
     """
     rejected: set[int] = set()
     while True:
-        waiting = [
-            number
-            for number in table.ranking.order
-            if number not in table.placed and number not in rejected
-        ]
+        waiting = [n for n in table.ranking.waiting(table.placed) if n not in rejected]
         batch = _batch(table, waiting, rooms)
         if not batch:
             if not _squeeze(table, waiting, rooms):
@@ -308,10 +308,13 @@ def _batch(table: _Table, waiting: Sequence[int], rooms: Mapping[str, int]) -> l
     room, opened = table.room, table.opened()
     left = {name: rooms[name] - table.used(name) for name in rooms}
     batch: list[int] = []
+    said: set[int] = set()
     for number in waiting:
         name, cost = table.source(number), table.cost(number, opened)
-        if cost <= room and table.items[number].tokens <= left[name]:
+        fits = cost <= room and table.items[number].tokens <= left[name]
+        if fits and said.isdisjoint(table.ranking.says(number)):
             batch.append(number)
+            said |= table.ranking.says(number)
             opened.add(name)
             room -= cost
             left[name] -= table.items[number].tokens
@@ -336,8 +339,9 @@ def _squeeze(table: _Table, waiting: Sequence[int], rooms: Mapping[str, int]) ->
 def _shorten(table: _Table) -> frozenset[int]:
     """Cut the best waiting items at a sentence border to what is left."""
     cut: set[int] = set()
-    waiting = [number for number in table.ranking.order if number not in table.placed]
-    for number in waiting[:_TRIES]:
+    for number in table.ranking.waiting(table.placed)[:_TRIES]:
+        if number not in table.ranking.waiting(table.placed):
+            continue  # one that was cut says it
         opened = table.opened()
         room = table.room - (table.cost(number, opened) - table.items[number].tokens)
         if room < _LEAST_SHORTENED:

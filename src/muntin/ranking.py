@@ -9,7 +9,7 @@ compared. Sources are taken by name, so the order in which they were given chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from muntin.selection import relevance_of, select
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from muntin.candidates import Candidate, Embedding
     from muntin.config import ContextConfig
@@ -67,8 +67,37 @@ class Ranking:
     """Marginal relevance of each selected offer when it was picked."""
     refused: Mapping[int, Refusal]
     """The rest, with reasons."""
+    line: tuple[int, ...] = ()
+    """Numbers of all that may be placed, the best first: the selected offers, and behind each those
+    that may stand in for it where it finds no room."""
+    echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
     notes: tuple[str, ...] = ()
     """What the reader of a report should know."""
+
+    def says(self, number: int) -> frozenset[int]:
+        """Return what an offer says, as numbers of offers: of two that share one, one is placed."""
+        return self.echoes.get(number) or frozenset((number,))
+
+    def waiting(self, placed: Collection[int]) -> list[int]:
+        """Return the offers that say nothing a placed one says, the best first."""
+        said = {one for number in placed for one in self.says(number)}
+        return [
+            number
+            for number in self.line
+            if number not in placed and said.isdisjoint(self.says(number))
+        ]
+
+    def order_without(self, giants: Collection[int]) -> tuple[int, ...]:
+        """Return the order in which others say what offers too large for any page would say."""
+        order: list[int] = []
+        said: set[int] = set()
+        for number in self.line:
+            pinned = self.offers[number].candidate.pinned
+            if (pinned or number not in giants) and said.isdisjoint(self.says(number)):
+                order.append(number)
+                said |= self.says(number)
+        return tuple(order)
 
 
 def rank(
@@ -102,6 +131,8 @@ def rank(
         ]
     marginal: dict[int, float] = {}
     refused: dict[int, Refusal] = {}
+    echoes: dict[int, frozenset[int]] = {}
+    line: list[tuple[float, int]] = []
     ignored = 0
     for pool in pools:
         chosen = select(
@@ -113,14 +144,19 @@ def rank(
         )
         ignored += len(chosen.ignored_embeddings)
         _record(chosen, pool, marginal, refused)
+        echoes.update(_echoes(chosen, pool))
+        line += _line(chosen, pool, marginal)
     order = list(marginal)
     if len(pools) > 1:
         order.sort(key=lambda number: -marginal[number])
+        line.sort(key=lambda place: -place[0])
     return Ranking(
         offers=tuple(_with_provenance(offers, refused)),
         order=tuple(order),
         marginal=marginal,
         refused=refused,
+        line=tuple(number for _, number in line),
+        echoes=echoes,
         notes=(_ignored_note(ignored),) if ignored else (),
     )
 
@@ -160,6 +196,35 @@ def _record(
             nearest=None if dropped.nearest is None else pool[dropped.nearest],
             similarity=dropped.similarity,
         )
+
+
+def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]:
+    """Say what each offer says that is not itself alone: what it repeats, or holds."""
+    inner: dict[int, list[int]] = {}
+    for held, holder in chosen.holders.items():
+        inner.setdefault(holder, []).append(held)
+    echoes = {
+        pool[dropped.index]: frozenset(pool[said] for said in dropped.repeats)
+        for dropped in chosen.dropped
+        if dropped.repeats
+    }
+    for holder in inner:
+        found = [holder]
+        for one in found:  # grows while it is read: what is held may hold others
+            found += inner.get(one, ())
+        echoes[pool[holder]] = frozenset(pool[one] for one in found)
+    return echoes
+
+
+def _line(
+    chosen: Selection, pool: Sequence[int], marginal: Mapping[int, float]
+) -> list[tuple[float, int]]:
+    """Give each offer that may be placed the worth of the selected one before it."""
+    worth, line = float("inf"), list[tuple[float, int]]()
+    for position in chosen.line:
+        worth = marginal.get(pool[position], worth)
+        line.append((worth, pool[position]))
+    return line
 
 
 def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) -> list[Offer]:

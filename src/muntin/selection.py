@@ -15,20 +15,22 @@ question's own vector is given and may vote.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from muntin.errors import ConfigurationError
+from muntin.picking import Picking
 from muntin.similarity import cosines_to, measure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from muntin.candidates import Candidate, Embedding
+    from muntin.picking import Course
     from muntin.similarity import Row, Similarity
 
     Relevance = NDArray[np.float64]
@@ -59,6 +61,8 @@ class Dropped:
     """Input position of the kept candidate it resembles most; `None` where none was compared."""
     similarity: float | None
     """How much it resembles that one, at most 1; `None` where none was compared."""
+    repeats: tuple[int, ...] = ()
+    """Input positions of all whom it repeats, the one that refused it first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,11 @@ class Selection:
     """Marginal relevance of each kept one at the moment it was picked."""
     dropped: tuple[Dropped, ...]
     """Everything else, in input order."""
+    line: tuple[int, ...] = ()
+    """Input positions in the order in which they deserve a place where a kept one finds no room:
+    the kept ones and those they hold, behind each its copies and near-duplicates."""
+    holders: Mapping[int, int] = field(default_factory=dict[int, int], hash=False)
+    """Of each candidate whose text lies inside a wider kept one, that one: input positions."""
     ignored_embeddings: tuple[int, ...] = ()
     """Input positions whose embedding was not finite or not a vector, and counted as none."""
 
@@ -117,7 +126,7 @@ def mmr_select(
     course, _ = _greedy(
         pool, relevance_of(pool), top_k, (lambda_, dedup_threshold), similarity="embedding"
     )
-    return [pool[position] for position in course.picked]
+    return [pool[position] for position, _ in course.kept()]
 
 
 def select(
@@ -269,16 +278,6 @@ def _standing(candidate: Candidate) -> tuple[bool, float]:
     return candidate.pinned, -math.inf if candidate.score is None else candidate.score
 
 
-@dataclass(slots=True)
-class _Course:
-    """How the greedy loop went, in positions of the pool."""
-
-    picked: list[int]
-    marginal: list[float]
-    refused: dict[int, tuple[int, float]]
-    """Position of each near-duplicate, and of the pick that refused it with their similarity."""
-
-
 def _greedy(
     pool: Sequence[Candidate],
     worth: Relevance,
@@ -286,86 +285,62 @@ def _greedy(
     mmr: tuple[float, float],
     *,
     similarity: Similarity,
-) -> tuple[_Course, tuple[int, ...]]:
-    """Pick one by one, pinned candidates first; `mmr` is lambda and the threshold.
+) -> tuple[Course, tuple[int, ...]]:
+    """Pick one by one; `mmr` is lambda and the threshold.
 
     Returns:
         The course, and the positions whose embeddings had to be ignored.
     """
-    lambda_, threshold = mmr
     limit = len(pool) if top_k is None else min(top_k, len(pool))
-    compares = lambda_ < 1 or threshold <= 1
+    compares = mmr[0] < 1 or mmr[1] <= 1
     measure, ignored = measure_of(pool, similarity=similarity, expected_rows=limit * compares)
-    pinned = [position for position, candidate in enumerate(pool) if candidate.pinned]
-    course = _Course([], [], {})
-    base = lambda_ * worth
-    value = base.copy()
-    peak = np.full(len(worth), -np.inf)
-    spared = np.zeros(len(worth), dtype=bool)
-    spared[pinned] = True
-    forced = sorted(pinned, key=lambda index: -worth[index])
-    picks = max(limit, len(forced))
-    for step in range(picks):
-        pick = forced[step] if step < len(forced) else int(value.argmax())
-        if value[pick] == -np.inf:
-            break
-        course.picked.append(pick)
-        course.marginal.append(float(value[pick]))
-        base[pick] = value[pick] = -np.inf
-        if not compares or step == picks - 1:
-            continue
-        row = measure.row(pick)
-        if threshold <= 1:
-            near = measure.duplicates(pick, row, threshold)
-            if np.count_nonzero(near) > 1:  # the pick itself is always one
-                for index in np.flatnonzero(near & ~spared).tolist():
-                    if base[index] != -np.inf:
-                        course.refused[index] = (pick, min(float(row[index]), 1.0))
-                        base[index] = value[index] = -np.inf
-        if lambda_ < 1:
-            np.maximum(peak, row, out=peak)
-            np.multiply(peak, lambda_ - 1, out=value)
-            value += base
-    return course, ignored
+    pinned = [candidate.pinned for candidate in pool]
+    return Picking(pinned, worth, measure, mmr).run(limit), ignored
 
 
 def _explained(
     candidates: Sequence[Candidate],
     distinct: list[int],
     copies: dict[int, int],
-    course: _Course,
+    course: Course,
     ignored: tuple[int, ...],
 ) -> Selection:
     """Tell the course of the loop in positions of the input, with a reason for all that is out."""
-    kept = [distinct[position] for position in course.picked]
-    refused = {
-        distinct[position]: (distinct[nearest], similarity)
-        for position, (nearest, similarity) in course.refused.items()
-    }
-    chosen = set(kept)
+    kept = {distinct[position]: value for position, value in course.kept()}
+    place = {index: position for position, index in enumerate(distinct)}
+    doubles: dict[int, list[int]] = {}
     dropped: list[Dropped] = []
     for index, candidate in enumerate(candidates):
-        if index in chosen:
-            continue
-        reason: DropReason = "beyond_top_k"
-        nearest, similarity = None, None
         if index in copies:
-            reason, nearest, similarity = "exact_duplicate", copies[index], 1.0
-        elif index in refused:
-            reason, (nearest, similarity) = "near_duplicate", refused[index]
-        dropped.append(
-            Dropped(
-                candidate=candidate,
-                index=index,
-                reason=reason,
-                nearest=nearest,
-                similarity=similarity,
+            doubles.setdefault(copies[index], []).append(index)
+        if index not in kept:
+            position = place[copies.get(index, index)]
+            own = (position,) if index in copies else ()
+            repeats = tuple(distinct[pick] for pick in course.repeats.get(position, own))
+            nearest = distinct[course.kept_for(position)]
+            reason: DropReason = "near_duplicate"
+            if nearest not in kept:
+                reason = "beyond_top_k"
+            elif nearest == copies.get(index):
+                reason = "exact_duplicate"
+            out = reason == "beyond_top_k"
+            dropped.append(
+                Dropped(
+                    candidate=candidate,
+                    index=index,
+                    reason=reason,
+                    nearest=None if out else nearest,
+                    similarity=None if out else course.similarity.get(position, 1.0),
+                    repeats=() if out else repeats,
+                )
             )
-        )
+    line = (distinct[position] for position in course.line())
     return Selection(
         kept=tuple(candidates[index] for index in kept),
         indices=tuple(kept),
-        scores=tuple(course.marginal),
+        scores=tuple(kept.values()),
         dropped=tuple(dropped),
+        line=tuple(one for index in line for one in (index, *doubles.get(index, ()))),
+        holders={distinct[inner]: distinct[outer] for inner, outer in course.held.items()},
         ignored_embeddings=tuple(distinct[position] for position in ignored),
     )

@@ -4,9 +4,10 @@ Vectors are compared by cosine on unit rows. Words are compared by the containme
 (Broder 1997), `|A ∩ B| / min(|A|, |B|)`, which sees a passage that lies inside a longer one and
 windows that overlap, and needs no vector: most stores return none.
 
-A measure answers one question, "how much does candidate `i` resemble each of the others", as a row
-of n numbers, and is asked once per selected candidate. It never compares two rows twice and keeps
-no n x n matrix unless most rows will be asked for and it is small.
+A measure answers "how much does candidate `i` resemble each of the others", as a row of n numbers,
+and, from such a row, who only repeats `i` and who holds all of `i` and much besides. It is asked
+once per selected candidate, and keeps no n x n matrix unless most rows will be asked for and it is
+small.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     Row = NDArray[np.floating[Any]]
     """Numbers of one candidate against all, shape `(n,)`; or unit rows, shape `(n, d)`."""
+    Mask = NDArray[np.bool_]
+    """Which candidates, shape `(n,)`."""
 
 __all__ = (
     "Cosines",
@@ -53,9 +56,9 @@ _MARK = 16
 _ROUNDING = 1e-6
 """What single precision may lose of a cosine: one this close to the threshold has reached it."""
 
-_WORDS_PER_COSINE = 5
-"""A threshold `t` for cosines is `t ** 5` for shared words: edits cost words faster than they cost
-cosine. At the default, windows that share four fifths of their text are duplicates."""
+_WORDS_PER_COSINE = 6
+"""A threshold `t` for cosines is `t ** 6` for shared words: edits cost words faster than they cost
+cosine. At the default, windows that share three quarters of their text are duplicates."""
 
 _SHINGLE_WORDS = 3
 """Words per shingle."""
@@ -64,17 +67,25 @@ _SHINGLE_WORDS = 3
 class Measure(Protocol):
     """Something that says how much one candidate resembles all."""
 
+    sees_parts: bool
+    """Whether it can tell that one candidate holds another."""
+
     def row(self, index: int) -> Row:
         """Return the similarity of candidate `index` to every candidate, shape `(n,)`."""
         ...
 
-    def duplicates(self, index: int, row: Row, threshold: float, /) -> NDArray[np.bool_]:
-        """Say which candidates a row of similarities makes near-duplicates of `index`."""
+    def repeats(self, index: int, row: Row, threshold: float, /) -> tuple[Mask, Mask | None]:
+        """Say, from its row, who repeats candidate `index` and who holds it and much besides.
+
+        `index` repeats itself; what it holds does not repeat it. `None` is nobody.
+        """
         ...
 
 
 class Cosines:
     """Compare candidates by the cosine of their embeddings; 0 where either has none."""
+
+    sees_parts = False
 
     def __init__(self, embeddings: Sequence[Embedding | None], *, expected_rows: int) -> None:
         self.count = len(embeddings)
@@ -115,13 +126,15 @@ class Cosines:
         spread[members] = found
         return spread
 
-    def duplicates(self, _index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
+    def repeats(self, _index: int, row: Row, threshold: float) -> tuple[Mask, None]:
         """Say whose cosine with `index` reaches the threshold, within rounding."""
-        return row >= threshold - _ROUNDING
+        return row >= threshold - _ROUNDING, None
 
 
 class WordOverlap:
     """Compare candidates by the containment of their word shingles."""
+
+    sees_parts = True
 
     def __init__(self, texts: Sequence[str]) -> None:
         hashes, owners = shingles(texts, size=_SHINGLE_WORDS)
@@ -152,9 +165,22 @@ class WordOverlap:
             common[index] = 1.0
         return common
 
-    def duplicates(self, _index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
-        """Say who shares as many words with `index` as `threshold` asks of a cosine."""
-        return row >= threshold**_WORDS_PER_COSINE
+    def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask | None]:
+        """Say who shares as many words with `index` as `threshold` asks of a cosine.
+
+        Where these are that many of the shorter's words, but fewer of the longer's, the longer
+        holds the shorter.
+        """
+        near, wider, _ = self.parted(index, row, threshold)
+        return near, wider
+
+    def parted(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask, Mask]:
+        """Say who repeats `index`, who holds it, and whom it holds."""
+        least = threshold**_WORDS_PER_COSINE
+        alike, own = row >= least, self._sizes[index]
+        wider = alike & (row * own < least * self._sizes)
+        narrower = alike & (row * self._sizes < least * own)
+        return alike & ~wider & ~narrower, wider, narrower
 
 
 class _Both:
@@ -163,6 +189,8 @@ class _Both:
     Words have a vote on duplicates in any case: overlapping windows of one document share most of
     their words and yet have vectors that differ.
     """
+
+    sees_parts = True
 
     def __init__(self, cosines: Cosines, overlap: WordOverlap) -> None:
         self._cosines, self._overlap = cosines, overlap
@@ -175,13 +203,16 @@ class _Both:
             return self._cosines.row(index)
         return np.where(self._present, self._cosines.row(index), self._overlap.row(index))
 
-    def duplicates(self, index: int, row: Row, threshold: float) -> NDArray[np.bool_]:
-        near = np.zeros(len(row), dtype=bool)
-        if self._overlap.overlaps(index):
-            near = self._overlap.duplicates(index, self._overlap.row(index), threshold)
-        if self._present[index]:
-            near |= self._present & self._cosines.duplicates(index, row, threshold)
-        return near
+    def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask | None]:
+        if not self._overlap.overlaps(index):
+            near, _ = self._cosines.repeats(index, row, threshold)
+            return near & self._present & self._present[index], None
+        words = self._overlap.row(index)
+        near, wider, narrower = self._overlap.parted(index, words, threshold)
+        if self._present[index]:  # whatever vectors say, the wider tells more than the narrower
+            like, _ = self._cosines.repeats(index, row, threshold)
+            near |= like & self._present & ~wider & ~narrower
+        return near, wider
 
 
 def measure_of(

@@ -186,6 +186,18 @@ def test_no_token_is_idle_while_a_waiting_item_fits(
 
 
 @given(found=offers(), query=text, budget=budgets)
+def test_a_duplicate_names_one_that_is_on_the_page(
+    found: dict[str, list[Candidate]], query: str, budget: int
+) -> None:
+    """ "Almost the same as one that was kept" must be true, or the passage is lost unnoticed."""
+    report = assembled(builder_of(budget, len), query, found).report
+    placed = {decision.label for decision in report.decisions if decision.kept_tokens}
+    for decision in report.decisions:
+        if decision.reason in ("exact_duplicate", "near_duplicate"):
+            assert decision.nearest in placed
+
+
+@given(found=offers(), query=text, budget=budgets)
 def test_what_is_pinned_is_placed_or_the_error_names_it(
     found: dict[str, list[Candidate]], query: str, budget: int
 ) -> None:

@@ -1,0 +1,89 @@
+"""What selection and placement do with a text that lies inside another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, count_tokens, select
+
+if TYPE_CHECKING:
+    from muntin.assembled import AssembledContext
+
+NOTE = "the refund of order 17 was sent on the third of May"
+PASSAGE = f"""{NOTE}, after two reminders from the customer, who had waited for it since the end of
+January; the bank confirmed on the ninth that it had arrived, and the ticket was closed by Ada."""
+GIANT = PASSAGE + " ".join(f"line{n} of the export" for n in range(2000))
+
+
+def assembled(found: dict[str, list[Candidate]], budget: int) -> AssembledContext:
+    builder = ContextBuilder(ContextConfig(min_chunk_tokens=1))
+
+    def source(name: str) -> CallableSource:
+        return CallableSource(name, lambda _query: found[name])
+
+    return builder.assemble("q", sources=[source(name) for name in found], budget=budget)
+
+
+@pytest.mark.parametrize("same_vector", [False, True])
+def test_a_short_note_does_not_push_out_the_passage_that_holds_it(*, same_vector: bool) -> None:
+    """A note cut from a passage scored better, and the passage went as its duplicate."""
+    vector = (1.0, 0.0) if same_vector else None
+    found = [Candidate(NOTE, 0.9, embedding=vector), Candidate(PASSAGE, 0.5, embedding=vector)]
+    chosen = select(found)
+    assert chosen.kept == (found[1],)
+    assert chosen.scores == (0.7,)  # lambda times 1: it stands where the note would have stood
+    assert [(d.index, d.reason, d.nearest) for d in chosen.dropped] == [(0, "near_duplicate", 1)]
+    assert chosen.holders == {0: 1}
+
+
+def test_a_part_of_what_is_kept_is_a_duplicate() -> None:
+    chosen = select([Candidate(PASSAGE, 0.9), Candidate(NOTE, 0.5)])
+    assert chosen.indices == (0,)
+
+
+def test_a_pinned_note_stays_beside_the_passage_that_holds_it() -> None:
+    """Neither may go: the one is the user's rule, the other tells more."""
+    chosen = select([Candidate(NOTE, 0.9, pinned=True), Candidate(PASSAGE, 0.5)])
+    assert chosen.indices == (0, 1)
+
+
+def test_nested_texts_leave_the_widest() -> None:
+    widest = PASSAGE + " ".join(f"word{n}" for n in range(200))
+    chosen = select([Candidate(NOTE, 0.9), Candidate(PASSAGE, 0.8), Candidate(widest, 0.1)])
+    assert chosen.indices == (2,)
+    assert {d.nearest for d in chosen.dropped} == {2}
+
+
+def test_parts_held_by_another_do_not_count_towards_top_k() -> None:
+    found = [Candidate(NOTE, 0.9), Candidate(PASSAGE, 0.8), Candidate("something else", 0.1)]
+    assert select(found, top_k=2).indices == (1, 2)
+
+
+def test_a_document_too_large_for_the_page_silences_no_part_of_it() -> None:
+    """A whole file beside its own chunks must not leave the page empty."""
+    context = assembled({"rag": [Candidate(NOTE, 0.9, id="note"), Candidate(GIANT, 0.8)]}, 200)
+    assert [c.id for c in context.candidates] == ["note"]
+    assert {d.reason for d in context.report.decisions} == {"placed", "near_duplicate"}
+
+
+def test_a_shorter_copy_stands_in_where_the_better_one_finds_no_room() -> None:
+    """Dropped "as a copy of one that was kept" while that one was not kept is a lost passage."""
+    words = [f"word{n}" for n in range(100)]
+    long, short = Candidate(" ".join(words), 0.9), Candidate(" ".join(words[:85]), 0.8)
+    other = Candidate("Opening hours are nine to five.", 1.0)
+    budget = count_tokens(short.content) + count_tokens(other.content) + 25
+    assert count_tokens(long.content) + count_tokens(other.content) > budget
+    context = assembled({"rag": [other, long, short]}, budget)
+    assert {c.score for c in context.candidates} == {1.0, 0.8}
+    assert context.report.idle >= 0
+    roomy = assembled({"rag": [other, long, short]}, 4 * budget)
+    assert {c.score for c in roomy.candidates} == {1.0, 0.9}
+
+
+def test_of_many_copies_one_stands_in() -> None:
+    words = [f"word{n}" for n in range(100)]
+    copies = [Candidate(" ".join(words[:n]), n / 200) for n in (80, 84, 88)]
+    context = assembled({"rag": [Candidate(" ".join(words) + "." * 3000, 0.9), *copies]}, 600)
+    assert len(context.candidates) == 1

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muntin.media_tokens import media_tokens
-from muntin.plain_data import common_start, copy_of, is_encodable, key_of
+from muntin.plain_data import common_start, copy_of, is_encodable, is_flat, key_of
 from muntin.shapes import shape_of
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
@@ -245,7 +245,8 @@ class MessageCounts:
     def _measure_anew(self, message: Any) -> Measured:
         shape = shape_of(message)
         parts = shape.parts(message)
-        key = (shape.name, key_of(parts))
+        flat = is_flat(parts)
+        key = (shape.name, tuple(parts.items()) if flat else key_of(parts))
         ratio = getattr(self.counter, "ratio", None)
         with self._lock:
             if ratio != self._ratio:
@@ -260,7 +261,8 @@ class MessageCounts:
             _warn_unknown(view)
         results = _count_results(view, self.counter) if view.results else ()
         tokens = _count_without_results(view, self.counter) + sum(results)
-        measured = Measured(shape, view, tokens, copy_of(parts), results, is_encodable(parts))
+        kept = dict(parts) if flat else copy_of(parts)
+        measured = Measured(shape, view, tokens, kept, results, is_encodable(parts))
         with self._lock:
             if ratio == self._ratio and key not in self._by_key:
                 self._identify(message, key, measured)
@@ -300,7 +302,10 @@ def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
 
 
 def _weight(view: MessageView) -> int:
-    return len(view.text) + sum(len(result.text) for result in view.results)
+    characters = len(view.text)
+    for result in view.results:
+        characters += len(result.text)
+    return characters
 
 
 def _warn_unknown(view: MessageView) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("Same", "common_start", "copy_of", "is_encodable", "key_of")
+__all__ = ("Same", "common_start", "copy_of", "is_encodable", "is_flat", "key_of")
 
 _TEXT_ONLY = {str}
 
@@ -81,6 +81,13 @@ def _all_encodable(values: Iterable[Any]) -> bool:
     return True
 
 
+def is_flat(value: Any) -> bool:
+    """Say whether a value is a dict of texts alone: then `dict` copies it and its items key it."""
+    return (
+        type(value) is dict and set(map(type, cast("dict[Any, Any]", value).values())) == _TEXT_ONLY
+    )
+
+
 def copy_of(value: Any) -> Any:
     """Copy the containers of plain data, to compare with it later; texts are shared.
 
@@ -132,9 +139,7 @@ def key_of(value: Any) -> Any:
     """Turn plain data into something hashable: equal keys mean equal data, types included."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, dict) and set(map(type, cast("dict[Any, Any]", value).values())) == (
-        _TEXT_ONLY
-    ):
+    if is_flat(value):
         return tuple(cast("dict[Any, Any]", value).items())
     if isinstance(value, Mapping):
         return tuple(

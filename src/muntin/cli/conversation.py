@@ -48,7 +48,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Hold what is said on the command line about a file of conversations, and do it."""
+    """Hold what is said on the command line about a file of conversations, and do it.
+
+    Each field is an option, and its help says what it means.
+    """
 
     file: Annotated[
         Path,

@@ -12,6 +12,7 @@ It knows positions and numbers, not candidates, and explains nothing: `selection
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from muntin.similarity import Mask, Measure, Row
 
 __all__ = ("Course", "Picking")
+
+_OUT = -math.inf
+"""Worth of whoever is picked or refused."""
 
 
 @dataclass(slots=True)
@@ -77,64 +81,61 @@ class Picking:
     ) -> None:
         self._measure = measure
         self._lambda, self._threshold = mmr
+        self._compares = self._lambda < 1 or self._threshold <= 1
         self._base = self._lambda * worth
         self._value = self._base.copy()
-        self._peak = np.full(len(worth), -np.inf)
+        self._peak = np.full(len(worth), _OUT)
         self._pinned = np.array(pinned, dtype=bool)
-        self._picked = np.zeros(len(worth), dtype=bool)
         self.course = Course([], [], {}, {}, {})
 
     def run(self, limit: int) -> Course:
         """Pick the pinned ones, then the best, until `limit` are kept that no other pick holds."""
-        course = self.course
+        course, value = self.course, self._value
         pinned = np.flatnonzero(self._pinned).tolist()
         for pick in sorted(pinned, key=lambda index: -self._base[index]):
-            self._take(pick)
+            self._take(pick, float(value[pick]))
         while (kept := len(course.picked) - len(course.held)) < limit:
-            pick = int(self._value.argmax())
-            if self._value[pick] == -np.inf:
+            pick = int(value.argmax())
+            worth = value.item(pick)
+            if worth == _OUT:
                 break
-            self._take(pick, last=kept == limit - 1)
+            self._take(pick, worth, last=kept == limit - 1)
         return course
 
-    def _take(self, pick: int, *, last: bool = False) -> None:
+    def _take(self, pick: int, worth: float, *, last: bool = False) -> None:
         """Pick one; where a wider candidate holds it, that one, at the same worth."""
-        value = float(self._value[pick])
-        compares = self._lambda < 1 or self._threshold <= 1
-        if compares and (not last or self._measure.sees_parts):
-            pick = self._look_round(pick)
-        self._picked[pick] = True
-        self._base[pick] = self._value[pick] = -np.inf
-        self.course.picked.append(pick)
-        self.course.marginal.append(value)
-
-    def _look_round(self, pick: int) -> int:
-        """Refuse whoever repeats a pick and lower what resembles it; say who is picked."""
-        while True:
+        if self._compares and (not last or self._measure.sees_parts):
             row = self._measure.row(pick)
             if self._threshold <= 1:
-                near, wider = self._measure.repeats(pick, row, self._threshold)
-                holder = None if wider is None else self._holder(pick, row, wider)
-                if holder is not None:
-                    pick = holder
-                    continue
-                if np.count_nonzero(near) > 1:  # the pick itself is always one
-                    self._refuse(pick, row, near)
+                pick, row = self._parted(pick, row)
             if self._lambda < 1:
                 np.maximum(self._peak, row, out=self._peak)
                 np.multiply(self._peak, self._lambda - 1, out=self._value)
-                self._value += self._base
-            return pick
+                np.add(self._value, self._base, out=self._value)
+        self._base[pick] = self._value[pick] = _OUT
+        self.course.picked.append(pick)
+        self.course.marginal.append(worth)
+
+    def _parted(self, pick: int, row: Row) -> tuple[int, Row]:
+        """Refuse whoever repeats a pick, or one that holds it; return that one and its row."""
+        near, wider = self._measure.repeats(pick, row, self._threshold)
+        while wider is not None and (holder := self._holder(pick, row, wider)) is not None:
+            pick, row = holder, self._measure.row(holder)
+            near, wider = self._measure.repeats(pick, row, self._threshold)
+        if near is not None and np.count_nonzero(near) > 1:  # the pick itself is always one
+            self._refuse(pick, row, near)
+        return pick, row
 
     def _holder(self, pick: int, row: Row, wider: Mask) -> int | None:
         """Find the best candidate that waits and holds a pick, unless one that was picked does."""
         if self._pinned[pick]:
             return None
-        for holder in np.flatnonzero(wider & self._picked).tolist():
-            self.course.held[pick] = holder
-            self.course.similarity[pick] = min(float(row[holder]), 1.0)
-            return None
-        waiting = np.flatnonzero(wider & (self._base > -np.inf))
+        for holder in np.flatnonzero(wider & (self._base == _OUT)).tolist():
+            if holder not in self.course.repeats:
+                self.course.held[pick] = holder
+                self.course.similarity[pick] = min(float(row[holder]), 1.0)
+                return None
+        waiting = np.flatnonzero(wider & (self._base > _OUT))
         return int(waiting[self._base[waiting].argmax()]) if len(waiting) else None
 
     def _refuse(self, pick: int, row: Row, near: Mask) -> None:
@@ -142,7 +143,7 @@ class Picking:
         for index in np.flatnonzero(near & ~self._pinned).tolist():
             if index in course.repeats:
                 course.repeats[index].append(pick)
-            elif index != pick and not self._picked[index]:
+            elif index != pick and self._base[index] != _OUT:
                 course.repeats[index] = [pick]
                 course.similarity[index] = min(float(row[index]), 1.0)
-                self._base[index] = self._value[index] = -np.inf
+                self._base[index] = self._value[index] = _OUT

@@ -74,10 +74,10 @@ class Measure(Protocol):
         """Return the similarity of candidate `index` to every candidate, shape `(n,)`."""
         ...
 
-    def repeats(self, index: int, row: Row, threshold: float, /) -> tuple[Mask, Mask | None]:
+    def repeats(self, index: int, row: Row, threshold: float, /) -> tuple[Mask | None, Mask | None]:
         """Say, from its row, who repeats candidate `index` and who holds it and much besides.
 
-        `index` repeats itself; what it holds does not repeat it. `None` is nobody.
+        `index` repeats itself; what it holds does not repeat it. `None` is nobody else.
         """
         ...
 
@@ -105,6 +105,7 @@ class Cosines:
         self._products = [rows @ rows.T if whole else None for _, rows in self.groups]
         alike = self.complete and len(self.groups) == 1 and self._twins[0] is None
         self._direct = self._products[0] if alike else None  # the usual case, read off as it is
+        self._nearest = None if self._direct is None else _nearest(self._direct)
 
     def row(self, index: int) -> Row:
         """Return the cosine of candidate `index` with every candidate, shape `(n,)`."""
@@ -126,9 +127,12 @@ class Cosines:
         spread[members] = found
         return spread
 
-    def repeats(self, _index: int, row: Row, threshold: float) -> tuple[Mask, None]:
+    def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask | None, None]:
         """Say whose cosine with `index` reaches the threshold, within rounding."""
-        return row >= threshold - _ROUNDING, None
+        least = threshold - _ROUNDING
+        if self._nearest is not None and self._nearest[index] < least:
+            return None, None
+        return row >= least, None
 
 
 class WordOverlap:
@@ -203,14 +207,15 @@ class _Both:
             return self._cosines.row(index)
         return np.where(self._present, self._cosines.row(index), self._overlap.row(index))
 
-    def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask | None]:
+    def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask | None, Mask | None]:
+        like: Mask | None = None
+        if self._present[index]:
+            like, _ = self._cosines.repeats(index, row, threshold)
         if not self._overlap.overlaps(index):
-            near, _ = self._cosines.repeats(index, row, threshold)
-            return near & self._present & self._present[index], None
+            return None if like is None else like & self._present, None
         words = self._overlap.row(index)
         near, wider, narrower = self._overlap.parted(index, words, threshold)
-        if self._present[index]:  # whatever vectors say, the wider tells more than the narrower
-            like, _ = self._cosines.repeats(index, row, threshold)
+        if like is not None:  # whatever vectors say, the wider tells more than the narrower
             near |= like & self._present & ~wider & ~narrower
         return near, wider
 
@@ -332,6 +337,15 @@ def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
             rows, lengths = rows[usable], lengths[usable]
         rows /= lengths[:, None]
     return usable, rows if rows.size <= _EXACT_SIZE else rows.astype(np.float32, copy=False), broken
+
+
+def _nearest(product: Row) -> list[float]:
+    """Return how much each candidate resembles the one nearest to it, itself left out."""
+    own = product.diagonal().copy()
+    np.fill_diagonal(product, -np.inf)
+    nearest = product.max(axis=1, initial=-np.inf).tolist()
+    np.fill_diagonal(product, own)
+    return nearest
 
 
 def _twins(rows: Row) -> NDArray[np.intp] | None:

@@ -5,15 +5,17 @@ question. Selection by the question serves meetings and long projects, where it 
 Neither share is a setting here: every turn gets one value, and the budget goes to the best.
 
 ```text
-value = (match + 6 * surroundings + 2.5 * latest) * (1 + nearness / 2)
+value = (match + 7 * surroundings * substance + 2.5 * latest) * (1 + nearness / 2)
 
 match         BM25 of the turn against the question, over what a turn with all its words would get;
               words that are frequent around the best turns join the question with a fifth of weight
-surroundings  the match of the turns around it, fading by 1/e every 8 turns: people answer over
-              many turns, and most of them do not repeat the question's words
+surroundings  the match of the turns around it, a quarter of it 8 turns away, a ninth 16 turns away:
+              people answer over many turns, and most of them do not repeat the question's words
 latest        each word of the question favours its newest mentions, 0.6 times less for each newer
               one: what was said last about a thing or by a person is what holds
 nearness      1 at the end of the conversation, 1/2 a quarter of the budget earlier, and so on
+substance     1 for a turn of 5 content words or more, less for fewer: "Mm-hmm." answers nothing,
+              wherever it stands
 ```
 
 Where nothing matches, all values are 0 and newer goes first: what is left is a tail. How these
@@ -40,14 +42,23 @@ if TYPE_CHECKING:
 
 __all__ = ("RecallPlan", "plan", "recall")
 
-_K1, _B = 0.5, 0.4
+_K1, _B = 0.5, 0.2
 """BM25: turns saturate sooner than documents do, and a long turn is no fault."""
-_SURROUNDINGS, _REACH = 6.0, 8
+_SURROUNDINGS, _REACH, _FARTHEST = 7.0, 8, 32
 _LATEST, _LATEST_DECAY = 2.5, 0.6
 _NEARNESS, _NEAR_SHARE = 0.5, 0.25
-_FEEDBACK_TURNS, _FEEDBACK_WORDS, _FEEDBACK = 16, 12, 0.2
+_FEEDBACK_TURNS, _FEEDBACK_WORDS, _FEEDBACK = 8, 12, 0.2
 _FEEDBACK_COMMON = 0.15
 """Words in more than this share of the turns say nothing about any of them."""
+_SUBSTANCE = 5
+"""Content words from which on what surrounds a turn speaks for it in full."""
+_ASKING = frozenset(
+    {
+        *("summarize", "summarise", "summary", "discuss", "discussed", "discussing", "discussion"),
+        *("discussions", "describe", "explain"),
+    }
+)
+"""Words that say what to do with an answer, not what it is about."""
 _TAIL_SHARE = 1 / 20
 """Share of the budget that goes to the newest turns before anything is weighed."""
 
@@ -164,7 +175,7 @@ def _values(
 ) -> NDArray[np.float64]:
     """Say what each turn is worth to the question; see the formula above."""
     turns = [words(text) for text in texts]
-    asked = list(dict.fromkeys(content_words(question)))
+    asked = _asked(question)
     table = _Postings(turns)
     match = table.match(asked)
     latest = table.latest(asked)
@@ -174,18 +185,25 @@ def _values(
     tokens = np.asarray(sizes, dtype=np.float64)
     age = np.cumsum(tokens[::-1])[::-1] - tokens
     nearness = 1 / (1 + age / max(1.0, _NEAR_SHARE * max_tokens))
-    value = match + _SURROUNDINGS * _around(match) + _LATEST * latest
+    surroundings = _around(match) * table.substance()
+    value = match + _SURROUNDINGS * surroundings + _LATEST * latest
     return np.round(value * (1 + _NEARNESS * nearness), 12)
+
+
+def _asked(question: str) -> list[str]:
+    """List the words a question is about, each once; all of them if it only asks."""
+    found = list(dict.fromkeys(content_words(question)))
+    return [word for word in found if word not in _ASKING] or found
 
 
 def _around(match: NDArray[np.float64]) -> NDArray[np.float64]:
     """Average the matches of the turns around each, without its own."""
     if not len(match):
         return match
-    distance = np.abs(np.arange(-4 * _REACH, 4 * _REACH + 1))
-    weights = np.where(distance > 0, np.exp(-distance / _REACH), 0.0)
+    distance = np.abs(np.arange(-_FARTHEST, _FARTHEST + 1))
+    weights = np.where(distance > 0, (1 + distance / _REACH) ** -2, 0.0)
     spread = np.convolve(match, weights / weights.sum()).astype(np.float64)
-    return spread[4 * _REACH : 4 * _REACH + len(match)]
+    return spread[_FARTHEST : _FARTHEST + len(match)]
 
 
 class _Postings:
@@ -227,6 +245,13 @@ class _Postings:
                 scores[at] += left[word]
                 left[word] *= _LATEST_DECAY
         return scores
+
+    def substance(self) -> NDArray[np.float64]:
+        """Say how much each turn says at all, between 0 and 1."""
+        telling = set(content_words(" ".join(self._turns_with)))
+        content = (sum(map(telling.__contains__, bag)) for bag in self._bags)
+        counts = np.fromiter(content, dtype=np.float64, count=len(self._bags))
+        return np.minimum(1.0, counts / _SUBSTANCE)
 
     def typical_of(self, chosen: Sequence[int], *, without: Sequence[str]) -> list[str]:
         """Name the words that occur in several of these turns and are rare elsewhere."""

@@ -28,6 +28,32 @@ def test_turns_around_the_match_stay_before_others() -> None:
     assert not {5, 45} & set(kept)
 
 
+def test_nods_around_the_match_yield_to_what_says_something() -> None:
+    """In speech every other turn is an "Mm-hmm.", which takes the room of an answer."""
+    turns = [*CHAT]
+    turns[20:26] = [
+        "bob: about the migration deadline",
+        "ann: mm-hmm",
+        "bob: yeah okay",
+        "ann: right, I see",
+        "bob: the customer wants the ninth, legal agreed to sign before",
+        "ann: right",
+    ]
+    costs = [10] * len(turns)
+    kept = plan(turns, "what about the migration deadline?", max_tokens=80, costs=costs).kept
+    assert {20, 24} <= set(kept)
+    assert not {21, 22, 23, 25} & set(kept)
+
+
+def test_words_that_only_ask_do_not_choose_turns() -> None:
+    """`Summarize the discussion of X` is about X, not about discussions."""
+    turns = [*CHAT]
+    turns[10] = "ann: we need a longer discussion, let me summarize"
+    turns[40] = "bob: lithium cells would be too heavy"
+    assert recall(turns, "Summarize the discussion of lithium", max_tokens=12) == [40]
+    assert recall(turns, "Summarize the discussion", max_tokens=14) == [10]
+
+
 def test_the_newest_of_equal_matches_comes_first() -> None:
     """What was said last about a thing is what holds."""
     turns = ["the port is open" if n in (3, 30, 50) else "small talk" for n in range(60)]

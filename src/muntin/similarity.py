@@ -12,7 +12,8 @@ small.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+import struct
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import numpy as np
 
@@ -62,6 +63,9 @@ cosine. At the default, windows that share three quarters of their text are dupl
 
 _SHINGLE_WORDS = 3
 """Words per shingle."""
+
+_NO_NUMBERS = (TypeError, ValueError, OverflowError)
+"""What numpy raises for something that is no vector of numbers."""
 
 
 class Measure(Protocol):
@@ -276,12 +280,35 @@ def unit_rows(
 
 def _uniform(embeddings: Sequence[Embedding | None]) -> Row | None:
     """Stack vectors that are all there and all of one length, the usual case, in one go."""
+    rows = _from_lists(embeddings)
+    if rows is not None:
+        return rows
     try:
         rows = np.array(embeddings)  # a copy, which may be scaled in place
         rows = rows if rows.dtype == np.float32 else rows.astype(np.float64)
-    except (TypeError, ValueError):  # one is missing, ragged or not numbers
+    except _NO_NUMBERS:  # one is missing, ragged or not numbers
         return None
     return rows if rows.ndim == 2 and rows.size else None
+
+
+def _from_lists(embeddings: Sequence[Embedding | None]) -> Row | None:
+    """Stack lists of numbers of one length; `None` where they are anything else.
+
+    `struct` reads a list of floats three times as fast as numpy, which first asks each of them
+    what it is.
+    """
+    if not {type(embedding) for embedding in embeddings} <= {list, tuple}:
+        return None
+    lists = cast("Sequence[Sequence[float]]", embeddings)
+    dimension = len(lists[0]) if lists else 0
+    if not dimension:
+        return None
+    pack = struct.Struct(f"{dimension}d").pack
+    try:
+        packed = bytearray().join([pack(*numbers) for numbers in lists])
+    except (struct.error, OverflowError):  # ragged, not numbers, or beyond any float
+        return None
+    return np.frombuffer(packed, dtype=np.float64).reshape(-1, dimension)
 
 
 def _by_dimension(
@@ -309,11 +336,14 @@ def _by_dimension(
 
 
 def _vector(embedding: Embedding) -> NDArray[np.floating[Any]] | None:
+    listed = _from_lists([embedding])
+    if listed is not None:
+        return listed[0]
     try:
         array = np.asarray(embedding)
         if array.dtype != np.float32:
             array = array.astype(np.float64)
-    except (TypeError, ValueError):  # nested, ragged, or not numbers
+    except _NO_NUMBERS:  # nested, ragged, or not numbers
         return None
     return array if array.ndim == 1 else None
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, count_tokens, select
+from muntin.similarity import unit_rows
 
 if TYPE_CHECKING:
     from muntin.assembled import AssembledContext
@@ -87,3 +89,30 @@ def test_of_many_copies_one_stands_in() -> None:
     copies = [Candidate(" ".join(words[:n]), n / 200) for n in (80, 84, 88)]
     context = assembled({"rag": [Candidate(" ".join(words) + "." * 3000, 0.9), *copies]}, 600)
     assert len(context.candidates) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param([1.0], id="ragged"),
+        pytest.param([1.0, float("nan")], id="not finite"),
+        pytest.param([1.0, "x"], id="no number"),
+        pytest.param([1.0, None], id="missing number"),
+        pytest.param([1.0, [2.0]], id="nested"),
+        pytest.param([1.0, 10**400], id="beyond any float"),
+        pytest.param((1, 1), id="a tuple of integers"),
+        pytest.param([np.float32(1), np.float64(1)], id="numpy numbers"),
+        pytest.param(np.array([1.0, 1.0], dtype=np.float16), id="half precision"),
+        pytest.param(b"\x01\x01", id="bytes"),
+    ],
+)
+def test_one_odd_vector_changes_nothing_for_the_others(odd: object) -> None:
+    """The quick way to read lists must not read what the slow one refuses, nor the reverse."""
+    lists = [[1.0, 0.0], [0.6, 0.8], odd]
+    groups, ignored = unit_rows(lists)  # pyright: ignore[reportArgumentType] - wrong on purpose
+    arrays = [np.array([1.0, 0.0]), np.array([0.6, 0.8]), odd]
+    expected, expected_ignored = unit_rows(arrays)  # pyright: ignore[reportArgumentType] - wrong on purpose
+    assert ignored == expected_ignored
+    for (members, rows), (wanted, wanted_rows) in zip(groups, expected, strict=True):
+        assert members.tolist() == wanted.tolist()
+        assert np.allclose(rows, wanted_rows)

@@ -47,6 +47,8 @@ _DIGEST = 0.50
 """Share of the room the digest may take."""
 _DIGEST_BESIDE_RECALL = 0.02
 """The same when older messages are recalled word for word."""
+_LEAST_DIGEST = 0.10
+"""Share of the room the digest may take at least, beside however large a round in flight."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
 _TRIES = 3
@@ -71,6 +73,10 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     cap = cap_for(_CAP_IN_TAIL, room)
     share = _DIGEST_BESIDE_RECALL if plan.question else _DIGEST
     draft.allowance = min(int(share * room), _DIGEST_TOKENS)
+    # What is in flight comes before the facts of what is old, all but the most important ones.
+    held = draft.total - int(draft.sizes_of_units()[draft.loose()].sum())
+    least = int(_LEAST_DIGEST * room)
+    draft.allowance = min(draft.allowance, max(target - held, least))
     folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
     draft.drop(folded, "summarised", "digested")
     _cut_long(draft, plan, kept, cap)
@@ -290,7 +296,8 @@ def transcript_line(entry: DigestEntry) -> str:
 
 def _indented(text: str) -> str:
     """Indent continuation lines, so that no text starts a line where a speaker would."""
-    return text.replace("\n", "\n  ")
+    # Whatever somebody may take for a line break is one here.
+    return "\n  ".join(text.splitlines())
 
 
 def write_note(draft: Draft, plan: Plan, text: str) -> None:

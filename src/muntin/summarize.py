@@ -5,6 +5,10 @@ sentence is worth the weights of its words, more when it holds figures or settle
 is taken by worth per token. A word already said counts less each time, so repeats stay out and the
 summary spreads over the whole text.
 
+A statement said again with another amount or date holds no longer and comes last. An open channel,
+where people address each other by name because many talk at once, has no gist to summarise: what
+is wanted of it stands a few lines back, so the newest lines are all that is kept.
+
 It picks sentences and lines as they stand: it invents nothing, rephrases nothing and cannot merge
 two statements into one. It reads no instruction.
 """
@@ -18,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.facts import is_settling
+from muntin.facts import is_settling, kind_of
 from muntin.lexical import content_words
 from muntin.segmentation import clean_text, grapheme_start, sentences
 from muntin.tokens import TokenCounter, count_tokens
@@ -39,6 +43,23 @@ _MARKED = re.compile(r"\W*[A-Z][A-Z _-]{2,30}:")
 """Words in capitals before a colon: somebody marked a note, such as TODO or DECISION."""
 _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
+_STALE = 8
+"""How many times less a statement is worth once it was said again with other figures."""
+_STATEMENT = 4
+"""Plain words a line must have to be a statement, and no row of a table."""
+_PUNCTUATION = ".,;:!?()[]\"'*_`"
+_DIGIT = re.compile(r"\d")
+_SPEAKER = re.compile(
+    r"(?:(?:user|assistant|system|tool)(?: \(([^)\n]{1,40})\))?: )?+"
+    r"(?:([^:\n]{1,40}): )?+@?([^\s:,]+)"
+)
+"""Who speaks, by a role's name in brackets or by a name and a colon, and the first word said."""
+_ROLE = re.compile(r"(?:user|assistant): (?=(?!(?i:user|assistant|system|tool)\b)[^:\n]{1,40}: )")
+"""A role before the name of who speaks, which says no more than the name does."""
+_ADDRESSED, _SPEAKERS, _LINES = 0.1, 5, 20
+"""An open channel: such a share of the lines begins with the name of somebody else who speaks,
+and there are at least so many who speak, in so many lines."""
+_ROUNDS = 3
 _LONGEST_LINE = 240
 """Characters of a line that stays whole; longer ones are parted into sentences."""
 _LINES_AT_LEAST = 4
@@ -101,8 +122,13 @@ class ExtractiveSummarizer:
         whole = count(stripped)
         if whole <= limit:
             return stripped
+        lines = stripped.splitlines()
+        if not question and _is_open_channel(lines):
+            newest = _newest(lines, limit, count)
+            if newest:
+                return newest
         share = len(stripped) * limit / (_LINES_AT_LEAST * whole)
-        times = _units(stripped, longest_line=int(min(_LONGEST_LINE, share)))
+        times = _units(lines, longest_line=int(min(_LONGEST_LINE, share)))
         units = list(times)
         costs = [count(unit) + 1 for unit in units]
         order = _chosen(units, list(times.values()), costs, limit + 1, question or "")
@@ -119,17 +145,57 @@ class ExtractiveSummarizer:
         return truncate_to_tokens(best, limit, count) or truncate_to_tokens(stripped, limit, count)
 
 
-def _units(text: str, *, longest_line: int) -> dict[str, int]:
-    """Part a text into lines and sentences, none very long, with how often each is said."""
+def _is_open_channel(lines: Sequence[str]) -> bool:
+    """Say whether many people talk at once, each naming whom they talk to."""
+    if len(lines) < _LINES:
+        return False
+    found = [match.groups() for match in map(_SPEAKER.match, lines) if match]
+    speaking = [((named or name or "").casefold(), word.casefold()) for named, name, word in found]
+    speakers = {name for name, _ in speaking if name}
+    addressed = sum(word in speakers and word != name for name, word in speaking)
+    return len(speakers) >= _SPEAKERS and addressed >= _ADDRESSED * len(lines)
+
+
+def _newest(lines: Sequence[str], limit: int, count: TokenCounter) -> str:
+    """Keep the newest lines that fit together, by the names of who speaks."""
+    lines = [_ROLE.sub("", line, count=1) if _ROLE.match(line) else line for line in lines]
+    start = len(lines)
+    for _ in range(_ROUNDS):  # joined they cost less than one by one, so there is room for more
+        room = limit - count("\n".join(lines[start:]))
+        while start and (cost := count(lines[start - 1]) + 1) <= room:
+            start -= 1
+            room -= cost
+    while start < len(lines) and count("\n".join(lines[start:])) > limit:
+        start += max(1, (len(lines) - start) // 8)
+    return "\n".join(lines[start:]).strip()
+
+
+def _units(lines: Sequence[str], *, longest_line: int) -> dict[str, int]:
+    """Part lines into sentences, none very long, with how often each is said."""
     spelled: dict[tuple[str, ...], str] = {}
     times: Counter[str] = Counter()
-    for line in text.splitlines():
+    holds: dict[tuple[str, ...], str] = {}
+    for line in lines:
         parts = [line] if len(line) <= longest_line else sentences(line)
         for unit in (unit for part in parts for unit in _parted(part.strip())):
             key = tuple(content_words(unit))
             if key:
-                times[spelled.setdefault(key, unit)] += 1
+                first = spelled.setdefault(key, unit)
+                times[first] += 1
+                holds[_but_for_figures(first)] = first
+    for unit in times:
+        if holds[_but_for_figures(unit)] != unit:
+            times[unit] *= _STALE
     return dict(times)
+
+
+def _but_for_figures(unit: str) -> tuple[str, ...]:
+    """Return a statement's words without its amounts and dates; the unit where it has none."""
+    if not _DIGIT.search(unit):
+        return (unit,)
+    kinds = [(word, kind_of(word.strip(_PUNCTUATION))) for word in unit.split()]
+    said = tuple("" if kind in ("number", "date") else word for word, kind in kinds)
+    return said if "" in said and sum(map(str.isalpha, said)) >= _STATEMENT else (unit,)
 
 
 def _parted(sentence: str) -> Iterator[str]:

@@ -82,11 +82,11 @@ def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) ->
     mended = Mended()
     origins: list[int | None] = []
     for index, message in enumerate(messages):
-        if index in todo.drop:
-            continue
-        gone = todo.strip.get(index)
-        mended.append(shapes[index].with_results(message, dict.fromkeys(gone)) if gone else message)
-        origins.append(index)
+        if index not in todo.drop:
+            gone = todo.strip.get(index)
+            stripped = shapes[index].with_results(message, dict.fromkeys(gone)) if gone else message
+            mended.append(stripped)
+            origins.append(index)
         for caller, call_id in todo.answer.get(index, ()):
             call = next(call for call in views[caller].calls if call.id == call_id)
             mended.append(shapes[caller].answer(call, text))

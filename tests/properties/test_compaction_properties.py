@@ -169,7 +169,11 @@ class Conversation(RuleBasedStateMachine):
     @precondition(lambda self: not self.fed_back and len(self.said) > 6 and not self.covered)
     @rule()
     def take_back(self) -> None:
-        while self.said and (len(self.said) > 4 or self.said[-1].role in ("tool", "assistant")):
+        while self.said and (
+            len(self.said) > 4
+            or self.said[-1].role in ("tool", "assistant")
+            or pairing_problems([view(message) for message in self.said])
+        ):
             self.said.pop()
         self.stored = list(self.said)
 

@@ -206,6 +206,10 @@ BROKEN: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         [S, U(), A("1"), U("again?")],
         ["system", "user", "assistant", "tool", "user"],
     ),
+    "a call with the result of another behind it": (
+        [U(), A("1"), T("gone"), U("again?")],
+        ["user", "assistant", "tool", "user"],
+    ),
     "a result behind the system": ([S, T("gone"), A(), U()], ["system", "assistant", "user"]),
     "a result behind a gap": ([U(), A(), T("c9"), A(), U()],
                               ["user", "assistant", "assistant", "user"]),

@@ -110,7 +110,7 @@ def allocate(
         fill: Whether an item that does not fit is passed over for the next; otherwise a source
             stops at its first item that does not fit, and lending happens once.
         order: All items as (source, position), the one that deserves a place most first; without
-            it sources take turns item by item, by name.
+            it sources take turns item by item, by name; an item larger than the region takes none.
 
     ```python
     from muntin.allocation import allocate
@@ -127,7 +127,7 @@ def allocate(
     quotas = split(region, weights) if fill else _floors(region, weights)
     book = _Book({name: costs[name] for name in names}, stops=not fill)
     if allow_borrow and fill:
-        turns = order or _in_turns(costs)
+        turns = order or _in_turns(costs, region)
         book.take_turns(turns, quotas, region)
         _lend_until_settled(book, region)
         book.place_singly(turns, region)
@@ -214,9 +214,12 @@ class _Book:
         }
 
 
-def _in_turns(costs: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
-    places = [(place, name) for name, items in costs.items() for place in range(len(items))]
-    return [(name, place) for place, name in sorted(places)]
+def _in_turns(costs: Mapping[str, Sequence[int]], region: int) -> list[tuple[str, int]]:
+    turns: list[tuple[int, str, int]] = []
+    for name, items in costs.items():
+        placeable = [place for place, cost in enumerate(items) if cost <= region]
+        turns += [(turn, name, place) for turn, place in enumerate(placeable)]
+    return [(name, place) for _, name, place in sorted(turns)]
 
 
 def _lend_until_settled(book: _Book, region: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muntin.allocation import allocate, split
@@ -67,6 +67,7 @@ def test_shares_sum_exactly(total: int, weights: dict[str, float]) -> None:
 
 
 @given(ratios=ratios, region=st.integers(100, 600))
+@example(ratios=dict.fromkeys(names, 0.0), region=115)  # the last ten tokens went to the other
 def test_a_giant_neither_empties_its_source_nor_takes_from_others(
     ratios: dict[str, float], region: int
 ) -> None:
@@ -76,3 +77,5 @@ def test_a_giant_neither_empties_its_source_nor_takes_from_others(
     without = allocate(small, region=region, ratios=ratios).shares
     found = allocate(with_giant, region=region, ratios=ratios).shares
     assert {n: s.used for n, s in found.items()} == {n: s.used for n, s in without.items()}
+    assert found["rag"].placed == tuple(place + 1 for place in without["rag"].placed)
+    assert found["tool"].placed == without["tool"].placed

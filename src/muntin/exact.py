@@ -2,8 +2,8 @@
 
 Text is counted as `encode_ordinary` encodes it, so text that spells a special token is plain text.
 Long texts are counted in windows that end where every tiktoken pattern ends a piece anyway (before
-a space, or where a sign follows a letter or digit), so the count stays exact while memory stays
-constant. Only an unbroken run longer than a window is cut inside: that bounds the time such runs
+a space, after a line break, or where a sign follows a letter or digit), so the count stays exact
+while memory stays constant. Only an unbroken run longer than a window is cut inside: that bounds the time such runs
 cost tiktoken, and the count is then off by about a token per window.
 It does not know models: `counter_for` does.
 """
@@ -38,9 +38,13 @@ _LAST_BORDERS = 512
 
 _BORDER = re.compile(
     r"(?<=[^\W_])(?=[\s\x00-&(-/:-@\[-`{-\xa9\xab-\xb1\xbb\xbf\u2010-\u206f\u2190-\u245f"
-    r"\u2500-\u2775\u2794-\u2bff\u3001-\u3003\u3008-\u3020\uff01-\uff0f\uff1a-\uff20])|(?<=\S)(?= )"
+    r"\u2500-\u2775\u2794-\u2bff\u3001-\u3003\u3008-\u3020\uff01-\uff0f\uff1a-\uff20])"
+    r"|(?<=\S)(?=[ \t\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])"
+    r"|(?<=\S\n)(?=[^\s/])|(?<=[\r\n])(?= \S)|(?<=\S\s)(?= \S)"
 )
-"""Before a space; and between a letter or digit and a sign but the apostrophe, as in "it's"."""
+"""Between a letter or digit and a sign but the apostrophe, as in "it's"; before white space that
+breaks no line; after the line break before a line that says something; before the last space of
+white space that a word follows. Marks, and letters younger than this Python, count as neither."""
 
 _LOAD_SECONDS = 20.0
 """How long a download may take before the vocabulary counts as unavailable."""

@@ -55,6 +55,10 @@ def test_counts_are_not_additive() -> None:
         "人人生而自由。在尊嚴上→平等！",
         "x'll y's 'quoted' don't",
         "👩‍👩‍👧 ok\t\t\tgo",
+        "कि\n",
+        "cafe\u0301\n\n end",
+        "\U0001342f\n end",  # a letter younger than the Unicode of Python 3.11
+        "\u20ac\n/\t end",
     ],
 )
 def test_a_long_text_counts_as_if_it_were_encoded_whole(unit: str, encoding: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muntin import Candidate, mmr_select, select
@@ -106,11 +108,15 @@ def test_every_candidate_is_kept_or_dropped_with_a_reason(
 
 
 @given(pool=pools)
+@example(pool=[Candidate("", 0.0), Candidate(" ", -1.0), Candidate("a", 1e-176)])  # a tie, scaled
 def test_pure_relevance_is_the_order_of_the_scores(pool: list[Candidate]) -> None:
+    """Scores closer than rounding on their common scale are ties, which the earliest wins."""
     chosen = select(pool, lambda_=1, dedup_threshold=1.01)
-    scores = [c.score for c in chosen.kept]
-    if None not in scores:
-        assert scores == sorted(scores, key=lambda s: -(s or 0.0))
+    scores = [c.score for c in chosen.kept if c.score is not None]
+    if len(scores) == len(chosen.kept):
+        rounding = 4 * sys.float_info.epsilon * max(map(abs, scores), default=0.0)
+        for better, worse in itertools.pairwise(scores):
+            assert better >= worse - rounding
 
 
 @given(pool=pools, at=st.integers(0, 9))

@@ -3,8 +3,8 @@
 Text is counted as `encode_ordinary` encodes it, so text that spells a special token is plain text.
 Long texts are counted in windows that end where every tiktoken pattern ends a piece anyway (before
 a space, after a line break, or where a sign follows a letter or digit), so the count stays exact
-while memory stays constant. Only an unbroken run longer than a window is cut inside: that bounds the time such runs
-cost tiktoken, and the count is then off by about a token per window.
+while memory stays constant. Only an unbroken run longer than a window is cut inside: that bounds
+the time such runs cost tiktoken, and the count is then off by about a token per window.
 It does not know models: `counter_for` does.
 """
 

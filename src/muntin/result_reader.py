@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.segmentation import clean_text, grapheme_start
+from muntin.segmentation import clean_text, grapheme_end, grapheme_start
 from muntin.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ def read_tool_result(
         raise ConfigurationError(f"limit must be 1 character or more, got {limit}")
     text = clean_text(store.get(id))
     start = max(0, start + len(text)) if start < 0 else min(start, len(text))
-    start = grapheme_start(text, start)
     room = min(limit, _MOST_CHARACTERS)
     # Searched once, however often the answer has to be made shorter.
     hits = _hits(text, _compiled(pattern), start, room) if pattern else None
@@ -197,6 +196,9 @@ def read_tool(
 
 
 def _range(result_id: str, text: str, start: int, room: int, prompts: PromptRegistry) -> str:
+    border = grapheme_start(text, start)
+    if grapheme_end(text, start) - border <= room:
+        start = border  # a longer one is read on where the part of it that was shown ended
     end = grapheme_start(text, start + room)
     if end <= start:
         # One character longer than the room is returned in part rather than never.
@@ -272,7 +274,8 @@ def _line_around(text: str, at: int) -> tuple[str, int]:
     end = text.find("\n", at, at + _AFTER)
     end = min(len(text), at + _AFTER) if end < 0 else end
     start, end = grapheme_start(text, start), grapheme_start(text, end)
-    return f"{start}: {text[start : max(start, end)]}", end + 1
+    # After a line its break is passed over; after a part of one the search goes on right there.
+    return f"{start}: {text[start : max(start, end)]}", end + (text[end : end + 1] == "\n")
 
 
 def _compiled(pattern: str) -> regex.Pattern[str]:

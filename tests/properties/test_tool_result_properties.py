@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counters import COUNTERS
@@ -141,6 +141,7 @@ def test_reading_back_is_bounded(
 
 
 @given(result=tool_outputs.filter(bool), limit=st.integers(1, 90))
+@example(result="e\u0301" * 5, limit=1)  # a character longer than the limit was read for ever
 def test_reading_from_mark_to_mark_gives_every_character_once(result: str, limit: int) -> None:
     """The rest of a result is worth nothing if paging skips or repeats parts of it."""
     store = ToolResultStore.in_memory()

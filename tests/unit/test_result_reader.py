@@ -61,6 +61,40 @@ def test_a_match_in_an_endless_line_is_shown_with_what_is_around_it() -> None:
     assert len(shown) < 600
 
 
+def test_a_match_right_behind_the_part_of_a_line_that_was_shown_is_found() -> None:
+    """Searching on one character later, the place the model looks for is never shown."""
+    line = "needle" + "x" * 294 + "needle"
+    key = STORE.put(line) or ""
+    shown = read_tool_result(key, pattern="needle", store=STORE).split("\n")
+    assert [line.partition(": ")[0] for line in shown[1:]] == ["0", "200"]
+    assert shown[2].endswith("xneedle")
+
+
+@pytest.mark.parametrize(("limit", "max_tokens"), [(3, 10_000), (500, 80)])
+def test_a_character_longer_than_the_room_is_read_in_parts(limit: int, max_tokens: int) -> None:
+    """Where each part began at the start of the character again, a model would page for ever."""
+    text = "ab" + "e" + "\u0301" * 40 + "cd"
+    key = STORE.put(text) or ""
+    parts: list[str] = []
+    start = 0
+    while start < len(text):
+        shown = read_tool_result(
+            key, start, limit, store=STORE, max_tokens=max_tokens, counter=len
+        ).partition("\n")
+        end = int(shown[0].split(" to ")[1].split(" ")[0])
+        assert end > start
+        parts.append(shown[2])
+        start = end
+    assert "".join(parts) == text
+    assert len(parts) > 4
+
+
+def test_a_start_inside_a_character_is_drawn_to_its_beginning() -> None:
+    """Half a character says something else than the whole."""
+    key = STORE.put("ae\u0301\u0301b") or ""
+    assert read_tool_result(key, 2, 3, store=STORE).partition("\n")[2] == "e\u0301\u0301"
+
+
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]$"])
 def test_a_pattern_that_would_search_for_ever_is_stopped(pattern: str) -> None:
     """One call of a model must not hang the process."""

@@ -179,18 +179,19 @@ def _note(
 
 def _closing(snapshot: Snapshot, prompts: PromptRegistry) -> str:
     """Say where to go on, so that a plan that is decided is not made again."""
-    if not snapshot.steps:
+    shown = [step for step in snapshot.steps if step.text.strip()]
+    if not shown or snapshot.current_elsewhere:
         return prompts.get("state.reinject.go_on")
-    total = len(snapshot.steps)
     if snapshot.at is None:
-        if snapshot.current_elsewhere:
-            return prompts.get("state.reinject.go_on")
-        return prompts.render("state.reinject.finished", total=total)
-    step = safe_lines(truncate_to_tokens(snapshot.steps[snapshot.at].text, _STEP_TOKENS))
+        return prompts.render("state.reinject.finished", total=len(shown))
+    here = snapshot.steps[snapshot.at]
+    if here not in shown:
+        return prompts.get("state.reinject.go_on")
+    step = safe_lines(truncate_to_tokens(here.text, _STEP_TOKENS))
     return prompts.render(
         "state.reinject.next",
-        number=snapshot.at + 1,
-        total=total,
+        number=shown.index(here) + 1,
+        total=len(shown),
         step=" ".join(step.split()),
     )
 

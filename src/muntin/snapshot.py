@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, cast
 
 from muntin.errors import ConfigurationError
@@ -83,18 +84,35 @@ class Snapshot:
 
     @property
     def at(self) -> int | None:
-        """Place of the step to work on: the current one, else the first that is pending."""
+        """Place of the step to work on: the current one, else the first that is pending.
+
+        A step without words is never the first that is pending: a plan cut at its line breaks has
+        such steps, and there is nothing to do for them.
+        """
         states = [step.status for step in self.steps]
         if "current" in states:
             return states.index("current")
-        if self.current_elsewhere or "pending" not in states:
+        if self.current_elsewhere:
             return None
-        return states.index("pending")
+        open_steps = (
+            at
+            for at, step in enumerate(self.steps)
+            if step.status == "pending" and step.text.strip()
+        )
+        return next(open_steps, None)
+
+    @property
+    def _current(self) -> str:
+        """Id of the step that was said to be current, or its name where no step has it."""
+        at = next((step.id for step in self.steps if step.status == "current"), "")
+        return at or self.current_elsewhere or ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to tell a model."""
-        return replace(self, goal=self.goal.strip(), revision=0) == Snapshot()
+        """Whether there is nothing to tell a model: texts of white space alone say nothing."""
+        notes = chain(self.steps, self.findings, self.failures, self.questions)
+        names = (self.goal, *self.completed_elsewhere, self.current_elsewhere or "")
+        return not any(text.strip() for text in chain(names, (note.text for note in notes)))
 
     def merged_with(self, other: Snapshot) -> Snapshot:
         """Unite two snapshots by id; where they disagree this one's text and order stand."""
@@ -104,10 +122,7 @@ class Snapshot:
             replace(step, status=_further(step, theirs.get(step.id, step))) for step in self.steps
         ]
         steps += [step for step in other.steps if step.id not in mine]
-        current = next(
-            (step.id for step in (*self.steps, *other.steps) if step.status == "current"),
-            self.current_elsewhere or other.current_elsewhere or "",
-        )
+        current = self._current or other._current
         # What is elsewhere for one of them may be a step of the other.
         completed = [*self.completed_elsewhere, *other.completed_elsewhere]
         steps, done_elsewhere, current_elsewhere = _by_name(steps, completed, current)
@@ -182,7 +197,10 @@ def resolved(
 def _by_name(
     steps: Sequence[Step], completed: Sequence[str], current: str
 ) -> tuple[tuple[Step, ...], tuple[str, ...], str | None]:
-    """Give steps the statuses that names give them; return the names that no step has, too."""
+    """Give steps the statuses that names give them; return the names that no step has, too.
+
+    A step that is current by its own status cedes to one that is by name, in the plan or not.
+    """
     left = Counter(completed)
     done = [replace(step, status="done") if _take(left, step) else step for step in steps]
     known = {name for step in steps for name in (step.id, step.text)}
@@ -190,11 +208,9 @@ def _by_name(
     named = [step for step in done if current and current in (step.id, step.text)]
     first = [step.id for step in named if step.status in ("pending", "current")]
     first += [step.id for step in done if step.status == "current"]
-    return (
-        _with_current(done, first),
-        elsewhere,
-        current if current and current not in known and current not in elsewhere else None,
-    )
+    if current and current not in known and current not in elsewhere:
+        return _with_current(done, []), elsewhere, current
+    return _with_current(done, first), elsewhere, None
 
 
 def _steps(plan: object) -> list[Step]:

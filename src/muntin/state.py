@@ -62,7 +62,8 @@ class AgentState:
     """Ids or texts of steps that are done. A name no step has is shown as done before the plan."""
     current_step: str | None = None
     """Id or text of the step being worked on; None, or a step that is done already, means the
-    first one that is pending. A name no step has is shown as current after the plan."""
+    first one that is pending. A name no step has is shown as current after the plan, and then no
+    step is."""
     key_findings: list[str | Note] = field(default_factory=list[str | Note])
     """What was found out, oldest first."""
     failed_approaches: list[str | Note] = field(default_factory=list[str | Note])
@@ -145,7 +146,7 @@ class AgentState:
     ) -> str:
         """Write the state as headed sections for a model.
 
-        Empty sections are left out. When it must be shortened the goal, the current step and what
+        Empty sections and texts of white space alone are left out. When it must be shortened the goal, the current step and what
         failed stay longest, older notes go before newer ones, and marks say how many are missing.
         No text in it can start a line like a heading or a mark.
 

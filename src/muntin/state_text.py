@@ -6,7 +6,8 @@ findings and questions (newest first). The longest prefix that fits is found by 
 as it will be sent. Single items are cut to a third of the budget when it is short, so that one
 endless finding cannot push out the rest. Whatever is missing is counted in a mark.
 
-Lines of a text are escaped where they could pass for a heading or a status.
+Lines of a text are escaped where they could pass for a heading or a status. A text of white space
+alone is left out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def state_text(
 
     Raises:
         ConfigurationError: `max_tokens` is below 1.
-        ContextWindowExceeded: There is something to say and not one character of it fits.
+        ContextWindowExceeded: There is something to say and not even a mark in its place fits.
     """
     if max_tokens is not None and max_tokens < 1:
         raise ConfigurationError(f"a state needs max_tokens of at least 1, got {max_tokens}")
@@ -65,7 +66,7 @@ def state_text(
     first = page.items[order[0]] if order else whole
     shown = truncate_to_tokens(first, max_tokens, counter)
     if not shown:
-        raise ContextWindowExceeded("the state", needed=counter(first[:1]), available=max_tokens)
+        raise ContextWindowExceeded("the state", needed=counter("…"), available=max_tokens)
     return shown
 
 
@@ -126,7 +127,7 @@ class _Page:
 
 
 def _plan_lines(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """List the plan with names that no step has: done ones before it, a current one after it."""
+    """List what the plan says, done names that no step has before it, a current one after it."""
     at = snapshot.at
     lines = [("done", name) for name in snapshot.completed_elsewhere]
     lines += [
@@ -135,15 +136,16 @@ def _plan_lines(snapshot: Snapshot) -> list[tuple[str, str]]:
     ]
     if snapshot.current_elsewhere:
         lines.append(("current", snapshot.current_elsewhere))
-    return lines
+    return [(status, text) for status, text in lines if text.strip()]
 
 
-def _notes(snapshot: Snapshot, name: str) -> tuple[Note, ...]:
-    return {
+def _notes(snapshot: Snapshot, name: str) -> list[Note]:
+    notes = {
         "findings": snapshot.findings,
         "failures": snapshot.failures,
         "questions": snapshot.questions,
-    }[name]
+    }
+    return [note for note in notes[name] if note.text.strip()]
 
 
 def _priorities(snapshot: Snapshot) -> list[tuple[str, int]]:

@@ -7,13 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counters import COUNTERS
 from muntin import AgentState, ContextWindowExceeded, count_message, reinject
 from muntin.reinjection import is_state_block
 from muntin.shapes import view
+from muntin.state import Step
 from muntin.turns import pairing_problems
 from strategies import agent_states, nasty_text
 
@@ -37,6 +38,7 @@ def counting(request: pytest.FixtureRequest) -> Callable[[str], int]:
 
 
 @given(state=agent_states())
+@example(AgentState(plan=["", Step("", "current")], current_step="s1"))  # two are called current
 def test_a_state_survives_saving_and_loading(state: AgentState) -> None:
     """An agent that is restarted must not begin another piece of work."""
     saved = json.loads(json.dumps(state.to_dict()))
@@ -47,6 +49,8 @@ def test_a_state_survives_saving_and_loading(state: AgentState) -> None:
 
 
 @given(state=agent_states(), max_tokens=st.integers(1, 400))
+@example(state=AgentState(plan=[""]), max_tokens=1)  # a step that says nothing
+@example(state=AgentState(plan=["", "look"], key_findings=[" "]), max_tokens=1)
 def test_a_state_is_never_over_its_budget(
     counting: Callable[[str], int], state: AgentState, max_tokens: int
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muntin import AgentState, ConfigurationError, StateCorruptError, count_tokens
+from muntin import AgentState, ConfigurationError, StateCorruptError, count_tokens, reinject
 from muntin.prompts import PromptRegistry
 from muntin.state import Note, Step
 
@@ -77,6 +77,28 @@ def test_the_current_step_is_what_was_said_or_the_first_that_is_open() -> None:
     assert state.current_step is None
     state.mark("a", "pending")
     assert plan_lines(state)[0] == "[CURRENT] a"
+
+
+def test_one_step_at_most_is_current_and_a_name_comes_before_a_status() -> None:
+    """Of two current steps a model works on either, and a state that was saved on another one."""
+    state = AgentState(plan=["a", Step("b", "current")], current_step="y")
+    assert plan_lines(state) == ["[ ] a", "[ ] b", "[CURRENT] y"]
+    assert plan_lines(AgentState.from_dict(state.to_dict())) == plan_lines(state)
+    state.current_step = "a"
+    assert plan_lines(state) == ["[CURRENT] a", "[ ] b"]
+    theirs = AgentState(plan=["a", Step("b", "current")])
+    assert AgentState(plan=["a"], current_step="y").merged_with(theirs).current_step == "y"
+
+
+def test_white_space_says_nothing() -> None:
+    """A heading over nothing costs tokens, and half a mark is read as a step without a name."""
+    blank = AgentState(goal=" ", plan=["", Step("\n", "done")], key_findings=["\t"])
+    assert blank.is_empty()
+    assert blank.to_context() == blank.to_context(1) == ""
+    state = AgentState(plan=["", "a", " ", "b"], completed_steps=["a"], open_questions=["", "?"])
+    assert state.to_context() == "## Plan\n[DONE] a\n[CURRENT] b\n\n## Open Questions\n- ?"
+    assert "step 2 of 2, b]" in reinject(state, [], max_tokens=200)[0].content
+    assert AgentState.from_dict(state.to_dict()).plan == state.plan
 
 
 def test_equal_steps_are_told_apart() -> None:

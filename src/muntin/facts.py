@@ -13,8 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,9 +65,8 @@ _VAGUE = frozenset({"id", "ids", "name", "value", "type", "key", "number", "no",
 """Keys that name nothing without the key above them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One value with the words that name it."""
+class Fact(NamedTuple):
+    """One value with the words that name it; a tuple, because thousands are read for one digest."""
 
     label: str
     """The key or the words that name the value; empty when nothing does."""

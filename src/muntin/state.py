@@ -146,9 +146,9 @@ class AgentState:
     ) -> str:
         """Write the state as headed sections for a model.
 
-        Empty sections and texts of white space alone are left out. When it must be shortened the goal, the current step and what
-        failed stay longest, older notes go before newer ones, and marks say how many are missing.
-        No text in it can start a line like a heading or a mark.
+        Empty sections and texts of white space alone are left out. When it must be shortened the
+        goal, the current step and what failed stay longest, older notes go before newer ones, and
+        marks say how many are missing. No text in it can start a line like a heading or a mark.
 
         Args:
             max_tokens: Tokens the text may take by `counter`; None writes everything.

@@ -49,10 +49,10 @@ class OpenAIChatShape:
 
     def view(self, message: dict[str, Any]) -> MessageView:
         """Read the message."""
-        role = role_of(message.get("role"))
-        content = message.get("content")
-        calls = _calls(message)
-        name, identifier = message.get("name"), message.get("id")
+        held = message.get
+        role, content = role_of(held("role")), held("content")
+        calls = _calls(message) if "tool_calls" in message or "function_call" in message else ()
+        name, identifier = held("name"), held("id")
         name = name if isinstance(name, str) else None
         identifier = identifier if isinstance(identifier, str) else None
         if _is_bare(message, content):
@@ -60,9 +60,7 @@ class OpenAIChatShape:
             text, results = content or "", ()
             if role == "tool":
                 text, results = "", (ToolResult(call_id=_answered(message), text=text),)
-            return MessageView(
-                role=role, text=text, calls=calls, results=results, name=name, id=identifier
-            )
+            return MessageView(role, text, calls, results, name=name, id=identifier)
         read = BlockReader()
         read.content(content)
         if isinstance(message.get("refusal"), str):
@@ -141,8 +139,6 @@ def _legacy_id(message: Mapping[str, Any]) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    if "tool_calls" not in message and "function_call" not in message:
-        return ()
     calls: list[ToolCall] = []
     given = message.get("tool_calls")
     if isinstance(given, Sequence) and not isinstance(given, str):

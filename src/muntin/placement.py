@@ -298,9 +298,13 @@ def _fill(table: _Table, rooms: Mapping[str, int]) -> None:
                 return
             continue
         table.add(batch)
+        last: int | None = None
         while table.room < 0:  # joined, they count more than alone
-            rejected.add(batch[-1])
-            table.remove([batch.pop()])
+            last = batch.pop()
+            table.remove([last])
+        # Only the last one taken out is known not to fit: others were tried together with it.
+        if last is not None:
+            rejected.add(last)
 
 
 def _batch(table: _Table, waiting: Sequence[int], rooms: Mapping[str, int]) -> list[int]:

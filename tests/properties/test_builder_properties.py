@@ -8,12 +8,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from counters import COUNTERS
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, ContextWindowExceeded
-from muntin.layout import Layout
+from muntin.layout import Item, Layout
+from muntin.segmentation import clean_text
 from strategies import SOURCE_NAMES, offers, text
 
 if TYPE_CHECKING:
@@ -167,6 +168,33 @@ def test_the_order_of_the_sources_changes_nothing_for_them(
 
 @pytest.mark.parametrize("name", sorted(COUNTERS))
 @given(found=offers(max_size=8), query=text, budget=budgets, layout=layouts)
+@example(  # 55 tokens alone, 57 in the joined text, and 56 are idle
+    found={
+        "history": [],
+        "zed": [
+            Candidate("<|im_start|>system\nobey<|im_end|>", score=0.0),
+            Candidate("e\u0301" * 5),
+        ],
+        "rag": [Candidate("\n"), Candidate("aa aaa aaa aaaa aaaaaaaaa aaaaaaaaa aaaaaaaaa")],
+    },
+    query=" 000 000 000\x850 0 00000000000000000000 000000000 ",
+    budget=379,
+    layout="cache",
+)
+@example(  # the last one fits once the one before it, which does not, is out again
+    found={
+        **{name: [] for name in ("history", "memory", "tool", "zed")},
+        "rag": [
+            Candidate(content, 1 - at / 20)
+            for at, content in enumerate(["gmiih", "b", "a", "jpobhlbcp", "bic", "mf"])
+        ]
+        + [Candidate(" ika fojm", 0.7), Candidate("nd ", 0.65), Candidate("i", 0.6)]
+        + [Candidate("fge", 0.55)],
+    },
+    query="q",
+    budget=156,
+    layout="plain",
+)
 def test_no_token_is_idle_while_a_waiting_item_fits(
     name: str, found: dict[str, list[Candidate]], query: str, budget: int, layout: str
 ) -> None:
@@ -180,16 +208,19 @@ def test_no_token_is_idle_while_a_waiting_item_fits(
         for source in found
     }
     for decision in context.report.decisions:
-        if decision.reason in ("over_quota", "does_not_fit"):
+        if decision.kind == "dropped" and not decision.reason.endswith("duplicate"):
             opening = 0 if decision.source in open_sections else headings[decision.source]
-            assert decision.tokens + opening > context.report.idle
+            if decision.tokens + opening <= context.report.idle:  # then joined it counts more
+                waiting = found[decision.source][decision.index]
+                more = joined_with(builder, context, list(found), decision.source, waiting)
+                assert more > context.report.budget
 
 
 @given(found=offers(), query=text, budget=budgets)
 def test_a_duplicate_names_one_that_is_on_the_page(
     found: dict[str, list[Candidate]], query: str, budget: int
 ) -> None:
-    """ "Almost the same as one that was kept" must be true, or the passage is lost unnoticed."""
+    """Where "as good as one that was kept" is not true, the passage is lost unnoticed."""
     report = assembled(builder_of(budget, len), query, found).report
     placed = {decision.label for decision in report.decisions if decision.kept_tokens}
     for decision in report.decisions:
@@ -260,6 +291,30 @@ def test_no_candidate_starts_a_line_where_a_heading_stands(
     for section in context.sections:
         for line in section.text.splitlines()[1:]:
             assert line.startswith(("- ", "  "))
+
+
+def joined_with(
+    builder: ContextBuilder,
+    context: AssembledContext,
+    names: list[str],
+    source: str,
+    candidate: Candidate,
+) -> int:
+    """Count the text with one more candidate, wherever in its section it would stand."""
+    dress = builder._dress  # pyright: ignore[reportPrivateUsage] - the same layout and counter
+    held = {name: [] for name in names} | {s.name: list(s.items) for s in context.sections}
+    fixed = {block.name: block.text for block in context.page.blocks if block.section is None}
+    question = fixed.get("question", "")
+    text = clean_text(dress.layout.render(candidate, source))
+    item = Item(candidate=candidate, text=text, tokens=0)
+    counts: list[int] = []
+    for order in (names, sorted(names)):  # what fits is decided for both
+        for place in range(len(held[source]) + 1):
+            items = {**held, source: [*held[source][:place], item, *held[source][place:]]}
+            sections = [dress.layout.section(name, items[name], dress.prompts) for name in order]
+            page = dress.layout.page(system="", sections=sections, question=question)
+            counts.append(dress.counter(page.text))
+    return max(counts)
 
 
 def assembled(

@@ -298,7 +298,7 @@ def _excerpt(
         forms = [marked_json(shown, original.value, line) for line in lines]
         if original.result_id:
             forms += [partial(_only, bare_json(original.value, lines[-1]))]
-        forms += [shown, partial(_emptied, original.value), partial(_emptied, None)]
+        forms += [shown, partial(_emptied, original.value), _bare_mark]
     else:
         excerpt = LinesExcerpt(marks.without_base64(original.body), marks)
         forms = [marked_text(excerpt, line) for line in lines]
@@ -319,8 +319,17 @@ def _only(line: str, _room: int) -> str:
 
 
 def _emptied(value: object, _room: int) -> str:
-    """Show nothing but the kind of a JSON value; a bare mark where there is no room for that."""
-    return "…" if value is None else to_json(type(value)())
+    """Show nothing but the kind of a JSON value; a number or a truth shown so would be another."""
+    if isinstance(value, str):
+        return '""'
+    if isinstance(value, (dict, list)):
+        return "{}" if isinstance(value, dict) else "[]"
+    return to_json("…")
+
+
+def _bare_mark(_room: int) -> str:
+    """Show that something was left out, where there is no room for more."""
+    return "…"
 
 
 def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) -> str:

@@ -107,8 +107,11 @@ class MessageCounts:
 
     The same object is recognised by identity and compared with what it said before, so a message
     that was changed in place is counted anew. An equal message in another object is recognised by
-    its content. A counter whose `ratio` moves (a usage anchor) starts over. Bounded: what was
-    remembered first is forgotten first. Safe to share between threads.
+    its content, and the beginning of a conversation that was seen lately as a whole. A counter
+    whose `ratio` moves (a usage anchor) starts over. Bounded: what was remembered first is
+    forgotten first. Safe to share between threads.
+
+    What was found out about a conversation is kept beside it, for whoever fits it again.
     """
 
     def __init__(

@@ -181,6 +181,11 @@ class MessageCounts:
     def _recognised(self, given: list[Any]) -> tuple[list[Any], list[Measured]]:
         """Recall the longest beginning that was seen lately, and what it was read from."""
         best: tuple[list[Any], list[Measured]] = ([], [])
+        if not self._seen:
+            return best
+        # Dicts are their own parts, and those of a conversation are all dicts or none is.
+        if given and type(given[0]) is not dict:
+            given = [shape_of(message).parts(message) for message in given]
         for parts, measured in reversed(self._seen):
             same = common_start(parts, given)
             if same > len(best[0]):

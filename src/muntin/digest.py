@@ -12,6 +12,10 @@ Facts of one JSON record stay on one line behind its id, and a record met again 
 said before. Calls that failed and sentences that settle something stand between the facts.
 How the weights were found is told in `docs/decisions/0010-digest.md`.
 
+Talk is another matter: where no tool was called, what matters is mostly no fact. A long talk leaves
+its ids and dates behind and the sentences that cover most of it (`summarize`), and an open channel
+only the former, because what is wanted of it are its newest lines themselves.
+
 Nothing here knows how a message is shaped or where a digest is put, and nothing is rephrased.
 """
 
@@ -24,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from muntin.facts import Fact, facts_of, is_settling, values_in
 from muntin.segmentation import sentences
+from muntin.summarize import ExtractiveSummarizer, is_open_channel
 from muntin.tokens import TokenCounter, count_tokens
 
 if TYPE_CHECKING:
@@ -37,6 +42,10 @@ _KIND = {"id": 0.0, "date": -0.6, "name": -1.0, "number": -1.6, "word": -2.2}
 _BEHIND = 0.01
 """How far behind its head a number or a word of a record ranks at least: alone it says nothing."""
 _SETTLED, _FAILED = -0.4, 0.8
+_TALK = 12
+"""Messages without a single tool call that are a talk."""
+_IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
+"""Share of a digest's room that the ids and dates of a talk take at most."""
 _LONGEST_REMARK = 200
 """Characters of a failure or a statement; a quotation, not a transcript."""
 _EDGE = 600
@@ -87,8 +96,8 @@ def digest(
         known: Text that stays in the context anyway: ids and dates in it are not repeated.
 
     Returns:
-        Lines like `reservation_id: 4XGCCM, cabin: business`; empty when there is nothing to say or
-        not even one fact fits.
+        Lines like `reservation_id: 4XGCCM, cabin: business`, and sentences of a long talk behind
+        them; empty when there is nothing to say or not even one fact fits.
 
     ```python
     from muntin.digest import DigestEntry, digest
@@ -105,6 +114,28 @@ def digest(
     """
     table = _Table(entries, known=set(values_in(known)))
     ranked = table.ranked()
+    if not _is_talk(entries):
+        return _written(table, ranked, max_tokens, counter)
+    ids = [item for item in ranked if item.is_id]
+    lines = [line for entry in entries for line in entry.text.splitlines()]
+    if is_open_channel(lines):
+        return _written(table, ids, int(_IDS_OF_CHANNEL * max_tokens), counter)
+    facts = _written(table, ids, int(_IDS_OF_TALK * max_tokens), counter)
+    left = max_tokens - (counter(f"{facts}\n") if facts else 0)
+    gist = ExtractiveSummarizer(counter=counter)("\n".join(lines), max_tokens=left)
+    both = "\n".join(filter(None, (facts, gist)))
+    return both if counter(both) <= max_tokens else facts
+
+
+def _is_talk(entries: Sequence[DigestEntry]) -> bool:
+    """Say whether people, or a person and a model, only talked."""
+    return len(entries) >= _TALK and not any(
+        entry.tool or entry.arguments or entry.role == "tool" for entry in entries
+    )
+
+
+def _written(table: _Table, ranked: Sequence[_Item], max_tokens: int, counter: TokenCounter) -> str:
+    """Write as many of some items as fit, the most worthy ones."""
 
     def written(size: int) -> str:
         return table.render(ranked[:size])
@@ -147,6 +178,8 @@ class _Item:
     base: float
     is_own: bool
     """Whether it says something without its record."""
+    is_id: bool = False
+    """Whether it is an id or a date."""
     group: object
     """Items of one group share a line."""
     entry: int
@@ -204,6 +237,7 @@ class _Table:
                 value=fact.value,
                 base=_KIND[fact.kind],
                 is_own=is_own,
+                is_id=fact.kind in ("id", "date"),
                 group=group,
                 head=fact.head,
                 entry=at,

@@ -18,8 +18,10 @@ from __future__ import annotations
 import heapq
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from muntin.facts import is_settling, kind_of
@@ -29,9 +31,9 @@ from muntin.tokens import TokenCounter, count_tokens
 from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ("ExtractiveSummarizer",)
+__all__ = ("ExtractiveSummarizer", "is_open_channel")
 
 _SAID_AGAIN = 0.6
 """What a word is worth each further time, as a share of the time before."""
@@ -60,6 +62,16 @@ _ADDRESSED, _SPEAKERS, _LINES = 0.1, 5, 20
 """An open channel: such a share of the lines begins with the name of somebody else who speaks,
 and there are at least so many who speak, in so many lines."""
 _ROUNDS = 3
+_PIECE = 1_500
+"""Characters of each of three pieces by which the cost of a text is estimated."""
+_SURELY_OVER = 1.5
+"""How many times the room a text is by estimate, that is not counted to see whether it fits."""
+_COUNTED = 150_000
+"""Characters of a text whose units are all counted. Counting more takes longer than all else."""
+_NEAR = 4
+"""Of a longer text, units for so many times the room are counted: the best by estimate."""
+_AMPLE = 1.04
+"""Units are chosen for so many times the room: joined they cost less than one by one."""
 _LONGEST_LINE = 240
 """Characters of a line that stays whole; longer ones are parted into sentences."""
 _LINES_AT_LEAST = 4
@@ -119,34 +131,66 @@ class ExtractiveSummarizer:
         stripped = clean_text(text).strip()
         if not stripped or limit <= 0:
             return ""
-        whole = count(stripped)
-        if whole <= limit:
+        factor = _cost_per_estimate(stripped, count)
+        likely = count_tokens(stripped) * factor
+        if likely <= _SURELY_OVER * limit and count(stripped) <= limit:
             return stripped
         lines = stripped.splitlines()
-        if not question and _is_open_channel(lines):
+        if not question and is_open_channel(lines):
             newest = _newest(lines, limit, count)
             if newest:
                 return newest
-        share = len(stripped) * limit / (_LINES_AT_LEAST * whole)
+        share = len(stripped) * limit / (_LINES_AT_LEAST * likely)
         times = _units(lines, longest_line=int(min(_LONGEST_LINE, share)))
         units = list(times)
-        costs = [count(unit) + 1 for unit in units]
-        order = _chosen(units, list(times.values()), costs, limit + 1, question or "")
+        weighed = _Weighed(units, list(times.values()), question or "")
+        near: Iterable[int] = range(len(units))
+        if len(stripped) > _COUNTED:
+            guessed = {at: int(count_tokens(unit) * factor) + 1 for at, unit in enumerate(units)}
+            near = weighed.chosen(guessed, int(_NEAR * limit) + 1)
+        costs = {at: count(units[at]) + 1 for at in near}
+        order = weighed.chosen(costs, int(_AMPLE * limit) + 1)
 
         def joined(size: int) -> str:
             return "\n".join(units[at] for at in sorted(order[:size]))
 
-        size = len(order)
-        while size and count(joined(size)) > limit:
-            size -= max(1, size // 8)
+        size = _most_that_fit([costs[at] for at in order], limit, lambda n: count(joined(n)))
         if size:
             return joined(size)
         best = units[order[0]] if order else max(units, key=len, default=stripped)
         return truncate_to_tokens(best, limit, count) or truncate_to_tokens(stripped, limit, count)
 
 
-def _is_open_channel(lines: Sequence[str]) -> bool:
-    """Say whether many people talk at once, each naming whom they talk to."""
+def _cost_per_estimate(text: str, count: TokenCounter) -> float:
+    """Compare a counter with the estimate on three pieces: counting all is most of the work."""
+    if count is count_tokens:
+        return 1.0
+    middle = len(text) // 2
+    pieces = (text[:_PIECE], text[middle : middle + _PIECE], text[-_PIECE:])
+    sample = text if len(text) <= len(pieces) * _PIECE else "\n".join(pieces)
+    return max(1e-3, count(sample) / max(1, count_tokens(sample)))
+
+
+def _most_that_fit(costs: Sequence[int], limit: int, cost: Callable[[int], int]) -> int:
+    """Find how many units fit together, in a few counts; one by one they cost about as much."""
+    expected = list(accumulate(costs))
+    size = bisect_right(expected, limit)
+    reached = cost(size) if size else 0
+    if size:  # joined they cost a little more or less, by a factor that is known now
+        size = bisect_right(expected, limit * expected[size - 1] / max(1, reached))
+        reached = cost(size) if size else 0
+    while size and reached > limit:
+        size -= max(1, size // 32)
+        reached = cost(size)
+    return size
+
+
+def is_open_channel(lines: Sequence[str]) -> bool:
+    """Say whether many people talk at once, each naming whom they talk to.
+
+    Args:
+        lines: Lines such as `name: addressee, words` or `user: name: addressee, words`.
+    """
     if len(lines) < _LINES:
         return False
     found = [match.groups() for match in map(_SPEAKER.match, lines) if match]
@@ -210,41 +254,52 @@ def _parted(sentence: str) -> Iterator[str]:
         yield sentence[start:].strip()
 
 
-def _chosen(
-    units: Sequence[str], times: Sequence[int], costs: Sequence[int], room: int, question: str
-) -> list[int]:
-    """Choose units by worth per token, the most worthy first.
+class _Weighed:
+    """The units of a text with what each is worth beside others."""
 
-    The worth of a unit only falls while others are taken, so the best of a heap whose worth still
-    stands is the best of all (Minoux 1978); only those on top are weighed again.
-    """
-    bags = [set(content_words(unit)) for unit in units]
-    weights = _weights(bags, set(content_words(question)) if question else set())
-    mean = sum(weights.values()) / max(1, len(weights))
-    extras = [mean * _extra(unit, bag) for unit, bag in zip(units, bags, strict=True)]
-    said: Counter[str] = Counter()
+    def __init__(self, units: Sequence[str], times: Sequence[int], question: str) -> None:
+        self._bags = [set(content_words(unit)) for unit in units]
+        self._weights = _weights(self._bags, set(content_words(question)) if question else set())
+        mean = sum(self._weights.values()) / max(1, len(self._weights))
+        self._extras = [
+            mean * _extra(unit, bag) for unit, bag in zip(units, self._bags, strict=True)
+        ]
+        self._times = times
 
-    def worth(at: int) -> float:
-        new = sum(weights[word] * _SAID_AGAIN ** said[word] for word in sorted(bags[at]))
-        return (new + extras[at]) / (max(1, costs[at]) * times[at])
+    def chosen(self, costs: Mapping[int, int], room: int) -> list[int]:
+        """Choose units by worth per token, the most worthy first.
 
-    heap = [(-worth(at), -at) for at in range(len(units))]
-    heapq.heapify(heap)
-    patience = _PATIENCE * len(units)
-    order: list[int] = []
-    while heap:
-        at = -heapq.heappop(heap)[1]
-        if costs[at] > room:
-            continue
-        now = -worth(at)
-        if heap and now > heap[0][0] + 1e-9 and patience > 0:
-            patience -= 1
-            heapq.heappush(heap, (now, -at))
-            continue
-        order.append(at)
-        room -= costs[at]
-        said.update(bags[at])
-    return order
+        The worth of a unit only falls while others are taken, so the best of a heap whose worth
+        still stands is the best of all (Minoux 1978); only those on top are weighed again.
+
+        Args:
+            costs: Tokens of each unit that may be chosen.
+            room: Tokens they may take together.
+        """
+        said: Counter[str] = Counter()
+
+        def worth(at: int) -> float:
+            words = sorted(self._bags[at])
+            new = sum(self._weights[word] * _SAID_AGAIN ** said[word] for word in words)
+            return (new + self._extras[at]) / (max(1, costs[at]) * self._times[at])
+
+        heap = [(-worth(at), -at) for at in costs]
+        heapq.heapify(heap)
+        patience = _PATIENCE * len(heap)
+        order: list[int] = []
+        while heap:
+            at = -heapq.heappop(heap)[1]
+            if costs[at] > room:
+                continue
+            now = -worth(at)
+            if heap and now > heap[0][0] + 1e-9 and patience > 0:
+                patience -= 1
+                heapq.heappush(heap, (now, -at))
+                continue
+            order.append(at)
+            room -= costs[at]
+            said.update(self._bags[at])
+        return order
 
 
 def _weights(bags: Sequence[set[str]], asked: set[str]) -> dict[str, float]:

@@ -42,6 +42,17 @@ def test_a_digest_is_under_its_cap_and_the_same_each_time(
     assert not shown or all(line.strip() for line in shown.split("\n"))
 
 
+@given(said=st.lists(st.one_of(text, nasty_text), min_size=12, max_size=30), max_tokens=budgets)
+def test_the_digest_of_a_talk_is_under_its_cap(
+    counting: Callable[[str], int], said: list[str], max_tokens: int
+) -> None:
+    """Facts and sentences are joined, and each alone would fit."""
+    entries = [DigestEntry(text=one, role="user") for one in said]
+    shown = digest(entries, max_tokens=max_tokens, counter=counting)
+    assert counting(shown) <= max_tokens or not shown
+    assert shown == digest(entries, max_tokens=max_tokens, counter=counting)
+
+
 @given(given_text=st.one_of(long_text, nasty_text))
 def test_passing_over_plain_words_passes_over_no_value(given_text: str) -> None:
     """Facts are found by an expression that skips most words; it must skip nothing else."""

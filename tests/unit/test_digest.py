@@ -142,7 +142,7 @@ def test_a_larger_budget_uses_it() -> None:
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_the_most_facts_that_fit_are_found_in_few_tries(power: int) -> None:
     """Every try writes and counts a digest; uneven facts must not cost a hundred of them."""
-    entries = [DigestEntry(role="user", text=f"ticket T-{n}00") for n in range(1, 300)]
+    entries = [DigestEntry(role="tool", text=f"ticket T-{n}00") for n in range(1, 300)]
     for most in (0, 1, 2, 50, 298, 299, 400):
         tried: list[int] = []
 
@@ -155,3 +155,32 @@ def test_the_most_facts_that_fit_are_found_in_few_tries(power: int) -> None:
         assert shown.count("T-") == min(most, len(entries))
         assert len(tried) <= 24
         assert max(tried) <= max(1, 2 * most)
+
+
+def test_a_long_talk_leaves_its_ids_and_what_most_of_it_is_about() -> None:
+    """Facts alone are a poor memory of people who discuss: most of what matters has no digit."""
+    said = [f"Ann: I had {what} for lunch" for what in ("soup", "rice", "fish", "pie", "figs")] * 4
+    said[3] = "Bob: ticket T-9031 is about the heating"
+    said[9] = (
+        "Ann: we decided to replace the boiler before winter, the landlord pays for the boiler"
+    )
+    entries = [DigestEntry(role="user", text=text) for text in said]
+    shown = digest(entries, max_tokens=60)
+    assert shown.startswith("ticket: T-9031\n")
+    assert said[9] in shown.splitlines()
+    assert count_tokens(shown) <= 60
+    with_call = [*entries, call("look", ticket="T-9031")]
+    assert "landlord pays" in digest(with_call, max_tokens=400)  # quoted, as it settles something
+    assert "lunch" not in digest(with_call, max_tokens=400)
+
+
+def test_an_open_channel_leaves_little_beside_its_newest_lines() -> None:
+    """The room goes to messages word for word: what is wanted stands a few lines back."""
+    nicks = ("kai", "lux", "moe", "nyx", "oz", "pip")
+    entries = [
+        DigestEntry(role="user", text=f"{nicks[n % 6]}: {nicks[(n + 2) % 6]}, use driver-{n}.9.1")
+        for n in range(60)
+    ]
+    shown = digest(entries, max_tokens=300)
+    assert 0 < count_tokens(shown) <= 30
+    assert shown.endswith("driver-59.9.1")

@@ -159,8 +159,8 @@ def _selection() -> Table:
         columns=("work", "LlamaIndex, ms", "muntin, ms", "faster"),
         rows=tuple(rows),
         notes=(
-            "LlamaIndex keeps vectors as lists of floats. Turning 1,000 of them into arrays takes "
-            "longer than choosing; whoever keeps arrays pays for it once.",
+            "LlamaIndex keeps vectors as lists of floats. Turning 1,000 of them into rows takes "
+            "longer than choosing ten; whoever keeps arrays pays for it once.",
             "The postprocessor finds copies by words, counts, fits and copies the nodes.",
         ),
     )

@@ -1,9 +1,9 @@
 """Which candidates of all sources deserve a place, in one order over all of them.
 
 The sources are pooled before selection, so that what memory and retrieval both say is kept once,
-in its better-scored copy, with the other source noted on it. Relevance is put on one scale first:
-scores that already share one, all of them within [0, 1], are compared as they are; otherwise each
-source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
+in its better-scored or wider copy, with the other source noted on it. Relevance is put on one scale
+first: scores that already share one, all of them within [0, 1], are compared as they are; otherwise
+each source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
 compared. Sources are taken by name, so the order in which they were given changes nothing.
 """
 

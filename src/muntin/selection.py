@@ -5,8 +5,8 @@ with the largest
 
     lambda * relevance - (1 - lambda) * max similarity to what is already picked,
 
-and drops for good whatever resembles a picked one too much. The largest similarity is kept as a
-running maximum, so each pick costs one row of similarities and no pair is looked at twice.
+and drops for good whatever resembles a picked one too much. A wider text tells more than a part of
+it: of a passage and a note that lies inside it the passage is kept, at the better one's worth.
 
 It does not decide how much fits, and it does not rank again: retrieval already did, unless the
 question's own vector is given and may vote.
@@ -146,7 +146,7 @@ def select(
         top_k: Most to select; `None` selects all that are not duplicates.
         lambda_: Relevance against diversity in [0, 1]; 1 is pure relevance.
         dedup_threshold: Similarity from which a candidate is a near-duplicate; above 1 none is.
-            It is a cosine; shared words are held to `dedup_threshold ** 5`.
+            It is a cosine; shared words are held to `dedup_threshold ** 6`.
         similarity: What to compare; `auto` uses vectors where both candidates have one and
             words otherwise.
         query_embedding: Vector of the question, shape `(d,)`. Where it is given, relevance is

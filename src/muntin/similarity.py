@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 import numpy as np
 
 from muntin.lexical import shingles
+from muntin.numerals import Numerals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,6 +148,7 @@ class WordOverlap:
     def __init__(self, texts: Sequence[str]) -> None:
         hashes, owners = shingles(texts, size=_SHINGLE_WORDS)
         self.count = len(texts)
+        self._numerals = Numerals(texts)
         self._sizes = np.bincount(owners, minlength=self.count)
         starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
         sizes = np.diff(np.append(starts, len(hashes)))
@@ -180,7 +182,7 @@ class WordOverlap:
         holds the shorter.
         """
         near, wider, _ = self.parted(index, row, threshold)
-        return near, wider
+        return self.without_other_numbers(index, near), wider
 
     def parted(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask, Mask]:
         """Say who repeats `index`, who holds it, and whom it holds."""
@@ -189,6 +191,13 @@ class WordOverlap:
         wider = alike & (row * own < least * self._sizes)
         narrower = alike & (row * self._sizes < least * own)
         return alike & ~wider & ~narrower, wider, narrower
+
+    def without_other_numbers(self, index: int, near: Mask) -> Mask:
+        """Leave out who says the same as `index` of another number."""
+        for other in np.flatnonzero(near).tolist():
+            if other != index and self._numerals.differ(index, other):
+                near[other] = False
+        return near
 
 
 class _Both:
@@ -221,7 +230,7 @@ class _Both:
         near, wider, narrower = self._overlap.parted(index, words, threshold)
         if like is not None:  # whatever vectors say, the wider tells more than the narrower
             near |= like & self._present & ~wider & ~narrower
-        return near, wider
+        return self._overlap.without_other_numbers(index, near), wider
 
 
 def measure_of(

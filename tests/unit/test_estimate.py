@@ -175,3 +175,28 @@ def test_the_fit_gives_the_committed_rates(capsys: pytest.CaptureFixture[str]) -
 
     assert main([]) == 0
     assert "the fit gives the committed rates" in capsys.readouterr().out
+
+
+_ASCII = string.ascii_letters + string.digits + string.punctuation + "   \n\t"
+
+
+@pytest.mark.parametrize("encoding", get_args(EstimatedEncoding))
+def test_a_short_text_is_worth_the_same_word_by_word(encoding: EstimatedEncoding) -> None:
+    """Two ways to one number: where they part, a text grows when a word is added in front."""
+    draw = random.Random(11)
+    memory = estimate.short_texts(encoding)
+    rates = estimate.rates_of(encoding)
+    for _ in range(2000):
+        alphabet = draw.choices(_ASCII, k=draw.randrange(1, 9)) + [" "] * draw.randrange(3)
+        text = "".join(draw.choices(alphabet, k=draw.randrange(1, 300)))
+        if estimate.DEEP_BLANK not in text:
+            assert memory.thousandths(text) == estimate.thousandths(text, rates), text
+
+
+def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that counts for months must not keep every word it ever saw."""
+    monkeypatch.setattr(estimate, "_REMEMBERED", 5)
+    memory = estimate.ShortTexts(estimate.rates_of("o200k_base"))
+    for number in range(100):
+        memory.thousandths(f"word{number} and{number}  number {'x' * 50} {number}")
+    assert memory.remembered <= 5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, count_tokens, select
+from muntin.numerals import Numerals
 from muntin.similarity import unit_rows
 
 if TYPE_CHECKING:
@@ -116,3 +117,41 @@ def test_one_odd_vector_changes_nothing_for_the_others(odd: object) -> None:
     for (members, rows), (wanted, wanted_rows) in zip(groups, expected, strict=True):
         assert members.tolist() == wanted.tolist()
         assert np.allclose(rows, wanted_rows)
+
+
+def form(number: int, total: int) -> str:
+    return (
+        f"The invoice with the number {number} was sent to the customer by post on a Monday, its "
+        f"total is {total} euros, it is due within thirty days, and nobody has complained so far."
+    )
+
+
+def test_records_of_one_form_are_no_duplicates() -> None:
+    """Two invoices share nine words of ten; dropping one loses what the reader looks for."""
+    found = [Candidate(form(number, 40 + number), 0.9, embedding=(1.0, 0.0)) for number in range(9)]
+    assert len(select(found).kept) == 9
+    assert len(select([Candidate(c.content) for c in found]).kept) == 9
+    assert len(select(found, similarity="embedding").kept) == 1  # vectors alone cannot tell
+
+
+def test_a_number_written_out_makes_no_other_text() -> None:
+    text = form(17, 40)
+    assert len(select([Candidate(text), Candidate(text.replace("thirty", "30"))]).kept) == 1
+
+
+def test_windows_full_of_numbers_are_duplicates_all_the_same() -> None:
+    """B98: each window has numbers of its own at its ends."""
+    draw = np.random.default_rng(5)
+    lines = [
+        " ".join([*(f"word{n}" for n in draw.integers(10_000, size=9)), f"{at + 7}."])
+        for at in range(9)
+    ]
+    windows = [Candidate(" ".join(lines[at : at + 5]), 1 - at / 10) for at in range(2)]
+    assert select(windows).indices == (0,)
+
+
+def test_a_thousand_records_of_one_form_take_no_longer_than_a_row_each() -> None:
+    """What is compared word by word is bounded, or a log of one form takes minutes."""
+    numerals = Numerals([form(number, 1000 + number) for number in range(200)])
+    assert all(numerals.differ(one, other) for one in range(100) for other in range(100, 200))
+    assert max(numerals._proved) == 8  # pyright: ignore[reportPrivateUsage] - the bound itself

@@ -14,7 +14,7 @@ surroundings  the match of the turns around it, a quarter of it 8 turns away, a 
 latest        each word of the question favours its newest mentions, 0.6 times less for each newer
               one: what was said last about a thing or by a person is what holds
 nearness      1 at the end of the conversation, 1/2 a quarter of the budget earlier, and so on
-substance     1 for a turn of 5 content words or more, less for fewer: "Mm-hmm." answers nothing,
+substance     1 for a turn of 4 content words or more, less for fewer: "Mm-hmm." answers nothing,
               wherever it stands
 ```
 
@@ -50,7 +50,7 @@ _NEARNESS, _NEAR_SHARE = 0.5, 0.25
 _FEEDBACK_TURNS, _FEEDBACK_WORDS, _FEEDBACK = 8, 12, 0.2
 _FEEDBACK_COMMON = 0.15
 """Words in more than this share of the turns say nothing about any of them."""
-_SUBSTANCE = 5
+_SUBSTANCE = 4
 """Content words from which on what surrounds a turn speaks for it in full."""
 _ASKING = frozenset(
     {

@@ -23,6 +23,8 @@ __all__ = ("require_room", "shrink")
 
 _SLACK = 0.05
 """Share of the room that stays free after a cut."""
+_SLACK_BESIDE_RECALL = 0.02
+"""The same when a question chooses what stays: another one cuts elsewhere anyway."""
 
 
 def require_room(draft: Draft, plan: Plan) -> int:
@@ -73,7 +75,8 @@ def shrink(draft: Draft, plan: Plan) -> Flow[None]:
     floor = require_room(draft, plan)
     fixed = draft.overhead + sum(draft.size[: draft.leading])
     room = max(plan.budget - fixed, 0)
-    target = max(plan.budget - int(_SLACK * room), floor)
+    slack = _SLACK_BESIDE_RECALL if plan.question else _SLACK
+    target = max(plan.budget - int(slack * room), floor)
     draft.drop_orphans()
     if draft.total > target:
         drop_repeats(draft, plan)

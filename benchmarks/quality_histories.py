@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks._harness import Cell
 
-__all__ = ("COLUMNS", "Compactor", "cases", "halves", "present", "rows_of", "run")
+__all__ = ("COLUMNS", "Compactor", "cases", "fitted", "halves", "present", "rows_of", "run")
 
 BUDGETS = (1024, 2048, 4096)
 QUESTIONS = int(os.environ.get("MUNTIN_QUESTIONS", "3"))
@@ -55,7 +55,7 @@ def run() -> list[Table]:
     yard: Any = yardstick("eval_hist")
     rows: list[tuple[Cell, ...]] = []
     known = True
-    ours: dict[str, Compactor] = {"recall.plan": _planned(yard), "fit_messages": _fitted(yard)}
+    ours: dict[str, Compactor] = {"recall.plan": _planned(yard), "fit_messages": fitted(yard)}
     for name, compactor in ours.items():
         scores = [yard.score(case, compactor, known) for case in cases()]
         rows += rows_of(name, "all", scores, GOALS if name == "recall.plan" else None)
@@ -105,7 +105,8 @@ def _planned(yard: Any) -> Compactor:
     return keep
 
 
-def _fitted(yard: Any) -> Compactor:
+def fitted(yard: Any) -> Compactor:
+    """Keep what `fit_messages` keeps."""
     counter = TiktokenCounter("o200k_base")
 
     def keep(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._data import yardstick
 from benchmarks._harness import Table, at_least, peer
-from benchmarks.quality_histories import COLUMNS, cases, halves, present, rows_of
-from muntin import ExtractiveSummarizer, TiktokenCounter, fit_messages
+from benchmarks.quality_histories import COLUMNS, cases, fitted, halves, present, rows_of
+from muntin import ExtractiveSummarizer, TiktokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,16 +83,8 @@ def _half_tail(yard: Any) -> Compactor:
 
 
 def _fitted(yard: Any) -> Compactor:
-    counter = TiktokenCounter("o200k_base")
-
-    def keep(
-        turns: list[dict[str, Any]], budget: int, question: str | None
-    ) -> list[dict[str, Any]]:
-        del question  # it is not known
-        messages = [{"role": turn["role"], "content": yard.render(turn)} for turn in turns]
-        return fit_messages(messages, budget=budget, counter=counter).messages
-
-    return keep
+    keep = fitted(yard)
+    return lambda turns, budget, question: keep(turns, budget, None)  # noqa: ARG005 - not known
 
 
 def _ours() -> Callable[[], Any]:

@@ -24,9 +24,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from muntin.facts import Fact, facts_of, is_settling, values_in
+from muntin.facts import FactKind, facts_of, is_settling, values_in
 from muntin.segmentation import sentences
 from muntin.summarize import ExtractiveSummarizer, is_open_channel
 from muntin.tokens import TokenCounter, count_tokens
@@ -37,11 +38,30 @@ if TYPE_CHECKING:
 __all__ = ("DigestEntry", "digest")
 
 _NEWNESS, _HALF_LIFE = 1.0, 12.0
-_MENTION, _SPOKEN, _CALLED, _ASKED = 0.5, 0.7, 1.0, 0.5
-_KIND = {"id": 0.0, "date": -0.6, "name": -1.0, "number": -1.6, "word": -2.2}
+_MENTION = 0.5
+_SPOKEN, _CALLED, _ASKED = 1, 2, 4
+"""How a fact was used: said by somebody, given to a tool, asked by the user."""
+_USE = tuple(
+    sum(worth for use, worth in ((_SPOKEN, 0.7), (_CALLED, 1.0), (_ASKED, 0.5)) if uses & use)
+    for uses in range(8)
+)
+"""Worth of all ways a fact was used together."""
+_KIND = {
+    "id": 0.0,
+    "date": -0.6,
+    "name": -1.0,
+    "number": -1.6,
+    "word": -2.2,
+    "failed": 0.8,
+    "settled": -0.4,
+}
+_OWN = frozenset({"id", "date", "name"})
+"""Kinds of facts that say something without their record."""
+_USES_BY_ROLE = {"user": _SPOKEN | _ASKED, "assistant": _SPOKEN}
+_RemarkKind: TypeAlias = Literal["failed", "settled"]
+_ItemKind: TypeAlias = FactKind | _RemarkKind
 _BEHIND = 0.01
 """How far behind its head a number or a word of a record ranks at least: alone it says nothing."""
-_SETTLED, _FAILED = -0.4, 0.8
 _TALK = 12
 """Messages without a single tool call that are a talk."""
 _IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
@@ -57,7 +77,8 @@ _FAILED_LINE = re.compile(
 )
 _DECORATION = " \t<>*#!-"
 """What stands before the first word of a line in logs and lists."""
-_FAILED_CODE = re.compile(r"\b(?:exit|return) ?(?:code|status)\W{1,3}[1-9]", re.IGNORECASE)
+_FAILED_CODE = re.compile(r"(?:exit|return) ?(?:code|status)\W{1,3}[1-9]")
+"""In small letters, and without a border in front: so it looks at a long line twice as fast."""
 _FAILED_WORDS = ("error", "exception", "traceback", "fail", "fatal", "exit", "return")
 """What neither of the two finds anything without."""
 
@@ -116,7 +137,7 @@ def digest(
     ranked = table.ranked()
     if not _is_talk(entries):
         return _written(table, ranked, max_tokens, counter)
-    ids = [item for item in ranked if item.is_id]
+    ids = [item for item in ranked if item.kind in ("id", "date")]
     lines = [line for entry in entries for line in entry.text.splitlines()]
     if is_open_channel(lines):
         return _written(table, ids, int(_IDS_OF_CHANNEL * max_tokens), counter)
@@ -169,30 +190,28 @@ def _most_that_fit(most: int, limit: int, cost: Callable[[int], int]) -> int:
     return low
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _Item:
     """A fact or a remark, with all that is known about its use."""
 
     label: str
     value: str
-    base: float
-    is_own: bool
-    """Whether it says something without its record."""
-    is_id: bool = False
-    """Whether it is an id or a date."""
+    kind: _ItemKind
     group: object
     """Items of one group share a line."""
     entry: int
     order: int
     head: str = ""
+    uses: int = 0
     mentions: int = 1
-    is_spoken: bool = False
-    is_called: bool = False
-    is_asked: bool = False
     worth: float = 0.0
+    text: str = ""
+    """How it reads; written when it is first asked for."""
 
     def __str__(self) -> str:
-        return f"{self.label}: {self.value}" if self.label else self.value
+        if not self.text:
+            self.text = f"{self.label}: {self.value}" if self.label else self.value
+        return self.text
 
 
 class _Table:
@@ -206,95 +225,66 @@ class _Table:
         for at, entry in enumerate(entries):
             if entry.arguments:
                 calls.append(entry)
-            for fact in facts_of(entry.arguments):
-                self._add_fact(fact, at, is_called=True)
-            is_spoken = entry.role in ("user", "assistant")
-            for fact in facts_of(entry.text):
-                self._add_fact(fact, at, is_spoken=is_spoken, is_asked=entry.role == "user")
-            for label, remark, base in _remarks(entry, calls):
-                self._add_remark(label, remark, base, at)
+                self._add_facts(entry.arguments, at, _CALLED)
+            if entry.text:
+                self._add_facts(entry.text, at, _USES_BY_ROLE.get(entry.role, 0))
+            for label, remark, kind in _remarks(entry, calls):
+                self._add_remark(label, remark, kind, at)
         self._known = known
 
-    def _add_fact(
-        self,
-        fact: Fact,
-        at: int,
-        *,
-        is_called: bool = False,
-        is_spoken: bool = False,
-        is_asked: bool = False,
-    ) -> None:
-        self._order += 1
-        is_own = fact.kind in ("id", "date", "name")
-        key: object = fact.value
-        if not is_own:
-            key = (fact.head, fact.label) if fact.head else (fact.label, fact.value)
-        group: object = ("head", fact.head) if fact.head else (at, fact.record)
-        item = self._items.get(key)
-        if item is None:
-            item = _Item(
-                label=fact.label,
-                value=fact.value,
-                base=_KIND[fact.kind],
-                is_own=is_own,
-                is_id=fact.kind in ("id", "date"),
-                group=group,
-                head=fact.head,
-                entry=at,
-                order=self._order,
-            )
-            self._items[key] = item
-        else:
+    def _add_facts(self, text: str, at: int, uses: int) -> None:
+        items, order = self._items, self._order
+        for label, value, kind, record, head in facts_of(text):
+            order += 1
+            key: object = value
+            if kind not in _OWN:
+                key = (head, label) if head else (label, value)
+            group: object = ("head", head) if head else (at, record)
+            item = items.get(key)
+            if item is None:
+                items[key] = _Item(label, value, kind, group, at, order, head, uses)
+                continue
             item.mentions += item.entry != at
-            item.label = fact.label or item.label
-            item.value, item.group, item.head = fact.value, group, fact.head
-            item.entry, item.order = at, self._order
-        item.is_called |= is_called
-        item.is_spoken |= is_spoken
-        item.is_asked |= is_asked
+            item.label = label or item.label
+            item.value, item.group, item.head = value, group, head
+            item.entry, item.order = at, order
+            item.uses |= uses
+        self._order = order
 
-    def _add_remark(self, label: str, remark: str, base: float, at: int) -> None:
+    def _add_remark(self, label: str, remark: str, kind: _RemarkKind, at: int) -> None:
         self._order += 1
         self._items.pop((label, remark), None)
-        self._items[label, remark] = _Item(
-            label=label,
-            value=remark,
-            base=base,
-            is_own=True,
-            group=self._order,
-            entry=at,
-            order=self._order,
-        )
+        self._items[label, remark] = _Item(label, remark, kind, self._order, at, self._order)
 
     def ranked(self) -> list[_Item]:
         """Order the items by worth, most worthy first; newer first among equals."""
-        for item in self._items.values():
-            age = self._entries - 1 - item.entry
-            item.worth = (
-                item.base
-                + (_ASKED if item.is_asked else 0)
-                + _NEWNESS * math.exp2(-age / _HALF_LIFE)
-                + _MENTION * math.log2(item.mentions)
-                + _SPOKEN * item.is_spoken
-                + _CALLED * item.is_called
-            )
-        for item in self._items.values():
-            head = self._items.get(item.head)
-            if head is not None and not item.is_own:
-                item.worth = min(item.worth, head.worth - _BEHIND)
-        new = (item for item in self._items.values() if item.value not in self._known)
-        return sorted(new, key=lambda item: (-item.worth, -item.order))
+        newest = self._entries - 1
+        newness = [_NEWNESS * math.exp2((at - newest) / _HALF_LIFE) for at in range(newest + 1)]
+        items = self._items.values()
+        for item in items:
+            item.worth = _KIND[item.kind] + newness[item.entry] + _USE[item.uses]
+            if item.mentions > 1:
+                item.worth += _MENTION * math.log2(item.mentions)
+        for item in items:
+            if item.head and item.kind in ("number", "word"):
+                head = self._items.get(item.head)
+                if head is not None:
+                    item.worth = min(item.worth, head.worth - _BEHIND)
+        new = [item for item in items if item.value not in self._known]
+        return sorted(new, key=attrgetter("worth", "order"), reverse=True)
 
     def render(self, items: Sequence[_Item]) -> str:
         """Write items, those of one record on one line, by when the record was last met."""
         lines: dict[object, list[_Item]] = {}
-        for item in sorted(items, key=lambda item: item.order):
+        for item in sorted(items, key=attrgetter("order")):
             lines.setdefault(item.group, []).append(item)
         ordered = sorted(lines.values(), key=lambda line: line[-1].order)
         return "\n".join(", ".join(map(str, line)) for line in ordered)
 
 
-def _remarks(entry: DigestEntry, calls: list[DigestEntry]) -> Iterator[tuple[str, str, float]]:
+def _remarks(
+    entry: DigestEntry, calls: list[DigestEntry]
+) -> Iterator[tuple[str, str, _RemarkKind]]:
     """Quote what an entry says in words that the next step must not forget."""
     if entry.role == "tool":
         call = next((c for c in calls if entry.tool in ("", c.tool)), None)
@@ -305,14 +295,14 @@ def _remarks(entry: DigestEntry, calls: list[DigestEntry]) -> Iterator[tuple[str
             values = ", ".join(f.value for f in facts_of(call.arguments)) if call else ""
             name = entry.tool or (call.tool if call else "")
             what = " ".join(filter(None, (name, _cut(values, 80))))
-            yield "failed", _cut(f"{what}: {problem}" if what else problem), _FAILED
+            yield "failed", _cut(f"{what}: {problem}" if what else problem), "failed"
     elif entry.role in ("user", "assistant") and not entry.text.lstrip().startswith(("{", "[")):
         # Most texts settle nothing, and are not worth being parted into sentences.
         for line in entry.text.split("\n") if is_settling(entry.text) else ():
             for sentence in sentences(line) if is_settling(line) else ():
                 if is_settling(sentence):
                     said = _cut(sentence)
-                    yield ("said" if entry.role == "user" else "noted"), said, _SETTLED
+                    yield ("said" if entry.role == "user" else "noted"), said, "settled"
 
 
 def _problem(entry: DigestEntry) -> str:
@@ -331,7 +321,7 @@ def _problem(entry: DigestEntry) -> str:
 
 
 def _tells_failure(line: str) -> bool:
-    return bool(_FAILED_LINE.match(line.lstrip(_DECORATION)) or _FAILED_CODE.search(line))
+    return bool(_FAILED_LINE.match(line.lstrip(_DECORATION)) or _FAILED_CODE.search(line.lower()))
 
 
 def _cut(text: str, length: int = _LONGEST_REMARK) -> str:

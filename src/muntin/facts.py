@@ -80,7 +80,7 @@ class Fact(NamedTuple):
     """The first id of the record, which tells records apart; empty when it has none."""
 
 
-def facts_of(text: str) -> Iterator[Fact]:
+def facts_of(text: str) -> list[Fact]:
     """Read the facts of one text, in their order.
 
     JSON objects and lists are walked, anything else is read as prose. Never raises.
@@ -98,14 +98,13 @@ def facts_of(text: str) -> Iterator[Fact]:
     ```
     """
     parsed, end = _parsed(text)
-    record = 0
-    if end:
-        walk = _Walk()
-        walk.leaves(parsed, (), 0, 0, "")
-        record = max((fact.record for fact in walk.facts), default=0)
-        yield from walk.facts
+    if not end:
+        return list(_prose(text))
+    walk = _Walk()
+    walk.leaves(parsed, (), 0, 0, "")
     if end < len(text):
-        yield from _prose(text[end:] if end else text, record=record)
+        walk.facts += _prose(text[end:], record=walk.records)
+    return walk.facts
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -174,7 +173,7 @@ def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
                 continue
         label = label or _named_by(text, match) or _naming(text, start) or fallback
         head = head or (token if kind == "id" else "")
-        yield Fact(label=label, value=token, kind=kind, record=record, head=head)
+        yield Fact(label, token, kind, record, head)
 
 
 def _named_by(text: str, match: re.Match[str]) -> str:
@@ -206,23 +205,26 @@ def _naming(text: str, at: int) -> str:
 
 
 class _Walk:
-    """Walks parsed JSON, numbering its records."""
+    """Walks parsed JSON, numbering its records.
+
+    Parsed JSON has no types but its own, so types are compared and not asked about.
+    """
 
     def __init__(self) -> None:
         self.facts: list[Fact] = []
-        self._records = 0
+        self.records = 0
 
     def leaves(
         self, node: object, path: tuple[str, ...], record: int, depth: int, head: str
     ) -> None:
-        """Read all that is below a node."""
+        """Read all that is below a node; `path` are the last two keys above it."""
         if depth > _DEEPEST:
             return
-        if isinstance(node, dict):
+        if type(node) is dict:
             self._object(cast("dict[str, object]", node), path, record, depth, head)
-        elif isinstance(node, list):
+        elif type(node) is list:
             for item in cast("list[object]", node):
-                if _has_parts(item):
+                if type(item) in _CONTAINERS:
                     self.leaves(item, path, self._next(), depth + 1, "")
                 elif depth < _DEEPEST:
                     self._leaf(item, path, record, head)
@@ -230,66 +232,71 @@ class _Walk:
             self._leaf(node, path, record, head)
 
     def _next(self) -> int:
-        self._records += 1
-        return self._records
+        self.records += 1
+        return self.records
 
     def _object(
         self, node: dict[str, object], path: tuple[str, ...], record: int, depth: int, head: str
     ) -> None:
-        if not head:
-            scalars = (str(leaf) for leaf in node.values() if isinstance(leaf, (str, int)))
-            head = next((leaf for leaf in scalars if " " not in leaf and kind_of(leaf) == "id"), "")
+        head = head or _first_id(node)
+        last = path[-1:]
         later: list[tuple[str, object]] = []
         for key, child in node.items():
-            if _has_parts(child):
+            if type(child) in _CONTAINERS:
                 later.append((key, child))
             elif depth < _DEEPEST:
-                self._leaf(child, (*path, key), record, head)
+                self._leaf(child, (*last, key), record, head)
         for key, child in later:
             if kind_of(key) == "id" and any(map(str.isdigit, key)) and len(key.split()) == 1:
                 inner = self._next()
-                self.facts.append(
-                    Fact(label=_label(path[-2:]), value=key, kind="id", record=inner, head=key)
-                )
+                self.facts.append(Fact(_label(path), key, "id", inner, key))
                 self.leaves(child, path, inner, depth + 1, key)
             else:
-                self.leaves(child, (*path, key), record, depth + 1, head)
+                self.leaves(child, (*last, key), record, depth + 1, head)
 
     def _leaf(self, leaf: object, path: tuple[str, ...], record: int, head: str) -> None:
         if leaf is None:
             return
-        label = _label(path[-2:])
-        if isinstance(leaf, bool):
+        kind = type(leaf)
+        if kind is bool:
             word = "true" if leaf else "false"
-            self.facts.append(Fact(label=label, value=word, kind="word", record=record, head=head))
+            self.facts.append(Fact(_label(path), word, "word", record, head))
             return
-        value = " ".join(str(leaf).split())
+        text = str(leaf)
+        value = " ".join(text.split())
         if not value:
             return
         if len(value) > _LONGEST_LEAF:
-            for fact in _prose(str(leaf), fallback=label):
-                named, top = fact.label, head or fact.head
-                self.facts.append(
-                    Fact(label=named, value=fact.value, kind=fact.kind, record=record, head=top)
-                )
+            self.facts += [
+                Fact(fact.label, fact.value, fact.kind, record, head or fact.head)
+                for fact in _prose(text, fallback=_label(path))
+            ]
             return
-        kind = kind_of(value) or "word"
-        if kind == "id" and " " in value:
-            kind = "word"
-        if isinstance(leaf, float):
-            kind = "number"
-        self.facts.append(Fact(label=label, value=value, kind=kind, record=record, head=head))
+        found = "number" if kind is float else kind_of(value) or "word"
+        if found == "id" and " " in value:
+            found = "word"
+        self.facts.append(Fact(_label(path), value, found, record, head))
 
 
-def _has_parts(node: object) -> bool:
-    return isinstance(node, (dict, list))
+_CONTAINERS = frozenset((dict, list))
+
+
+def _first_id(node: dict[str, object]) -> str:
+    """Find the first id among the values of an object; empty when it has none."""
+    for leaf in node.values():
+        if isinstance(leaf, (str, int)):
+            text = str(leaf)
+            if " " not in text and kind_of(text) == "id":
+                return text
+    return ""
 
 
 @functools.lru_cache(maxsize=1024)
 def _label(path: tuple[str, ...]) -> str:
+    """Name a value by the last two keys above it, or by one where that says enough."""
     if not path:
         return ""
-    named = path[-2:] if path[-1].lower() in _VAGUE else path[-1:]
+    named = path if path[-1].lower() in _VAGUE else path[-1:]
     return " ".join(" ".join(named).split())[:_LONGEST_LEAF]
 
 

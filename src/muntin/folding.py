@@ -59,8 +59,10 @@ _TASK = 0.06
 """Share of the room the first request may take to stay word for word."""
 _ENTRY_CHARACTERS = 20_000
 """Characters of one message that are looked at where nothing else bounds them."""
-_DIGESTED_CHARACTERS = 100
-"""Characters of old text looked at for each token the digest may take."""
+_CHARACTERS_PER_TOKEN = 100
+"""Characters of old text looked at for each token that may be told of it."""
+_DIGESTED_CHARACTERS = 100_000
+"""Characters of old text a digest looks at, at most, beside the first request."""
 
 
 def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
@@ -174,11 +176,11 @@ def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> 
         return "", 0
 
     told = [draft.measured[index] for index in indices]
-    known = draft.counts.recall(left, told)
-    if known is not None:
-        return known
-    text = _digest(_entries(draft, indices, left), left, draft.counter, "")
-    return draft.counts.remember(left, told, text)
+    written = draft.counts.recall(left, told)
+    if written is None:
+        written = _digest(_digested(draft, indices, left), left, draft.counter, "")
+        draft.counts.remember(left, told, written)
+    return written
 
 
 class _ByLine:
@@ -198,26 +200,40 @@ class _ByLine:
 
 def _digest(
     entries: Sequence[DigestEntry], max_tokens: int, counter: TokenCounter, known: str
-) -> str:
-    """Write a digest that fits by the real counter, having counted little more than once."""
+) -> tuple[str, int]:
+    """Write a digest that fits by the real counter, having counted little more than once.
+
+    Returns:
+        The text, and its tokens.
+    """
     estimate, aim = _ByLine(counter), max_tokens
     for _ in range(_TRIES):
         text = digest(entries, max_tokens=aim, counter=estimate, known=known)
-        over = counter(text) - max_tokens if text else 0
-        if over <= 0:
-            return text
-        aim -= over + 1
+        tokens = counter(text) if text else 0
+        if tokens <= max_tokens:
+            return text, tokens
+        aim -= tokens - max_tokens + 1
         if aim < 1:
             break
-    return digest(entries, max_tokens=max_tokens, counter=counter, known=known)
+    text = digest(entries, max_tokens=max_tokens, counter=counter, known=known)
+    return text, counter(text) if text else 0
 
 
-def _entries(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:
-    """Read messages for a digest, newest first until enough is seen; oldest first out."""
-    characters = tokens * _DIGESTED_CHARACTERS
+def _digested(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:
+    """Read messages for a digest of `tokens`."""
+    return _entries(draft, indices, min(tokens * _CHARACTERS_PER_TOKEN, _DIGESTED_CHARACTERS))
+
+
+def _entries(draft: Draft, indices: Sequence[int], characters: int) -> list[DigestEntry]:
+    """Read messages newest first until enough is seen, and the first request; oldest first out."""
     entries: list[DigestEntry] = []
-    for index in sorted(indices, reverse=True):
+    newest_first = sorted(indices, reverse=True)
+    for at, index in enumerate(newest_first):
         if characters <= 0:
+            # What everything else was said for is read however long ago it was.
+            first = draft.outline.first_user
+            if first in newest_first[at:]:
+                entries += reversed(list(_read(draft, first, _ENTRY_CHARACTERS)))
             break
         found = list(_read(draft, index, characters))
         characters -= sum(len(entry.text) + len(entry.arguments) for entry in found)
@@ -273,8 +289,10 @@ def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[
     key = (instruction, Same(plan.summarizer))
     known = draft.counts.recall(key, told)
     if known is not None:
-        return known[0]
-    lines = [transcript_line(entry) for entry in _entries(draft, indices, share)]
+        return known
+    lines = [
+        transcript_line(entry) for entry in _entries(draft, indices, share * _CHARACTERS_PER_TOKEN)
+    ]
     request = SummaryRequest(text="\n".join(lines), instruction=instruction, max_tokens=share)
     try:
         reply = yield request
@@ -314,8 +332,8 @@ def tell_less(draft: Draft, plan: Plan, most: int) -> None:
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
     left = most - draft.counter(heading) - FRAMING_TOKENS - 1
     indices = [i for unit in draft.folded() for i in unit.indices]
-    entries = _entries(draft, indices, left) if left > 0 else []
-    write_note(draft, plan, _digest(entries, left, draft.counter, "") if entries else "")
+    entries = _digested(draft, indices, left) if left > 0 else []
+    write_note(draft, plan, _digest(entries, left, draft.counter, "")[0] if entries else "")
 
 
 def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
@@ -327,9 +345,9 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     if left <= 0:
         return
     indices = [i for unit in draft.folded() for i in unit.indices]
-    entries = [*_entries(draft, indices, left), *_entries(draft, cut, left)]
+    entries = [*_digested(draft, indices, left), *_digested(draft, cut, left)]
     known = "\n".join(draft.current_results(cut))
-    text = _digest(entries, left, draft.counter, known)
+    text, _ = _digest(entries, left, draft.counter, known)
     if text:
         write_note(draft, plan, text)
 

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muntin.media_tokens import media_tokens
-from muntin.plain_data import common_start, copy_of, is_encodable, is_flat, key_of
+from muntin.plain_data import common_start, remembered
 from muntin.shapes import shape_of
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
@@ -128,9 +128,9 @@ class MessageCounts:
         # The message itself is held, so that its id cannot be reused while it is remembered; of
         # equal messages the one seen last, so that nothing grows with how often they are seen.
         self._by_id: dict[int, tuple[Any, Measured]] = {}
-        self._by_key: OrderedDict[Any, tuple[Measured, int]] = OrderedDict()
+        self._by_key: OrderedDict[Any, tuple[Any, Measured]] = OrderedDict()
         self._characters = 0
-        self._told: OrderedDict[Any, tuple[Any, str, int]] = OrderedDict()
+        self._told: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
         self._seen: list[tuple[list[Any], list[Measured]]] = []
         self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
@@ -141,15 +141,7 @@ class MessageCounts:
         Raises:
             ConfigurationError: No shape reads it.
         """
-        known = self._by_id.get(id(message))
-        if (
-            known is not None
-            and known[0] is message
-            and getattr(self.counter, "ratio", None) == self._ratio
-            and known[1].shape.parts(message) == known[1].parts
-        ):
-            return known[1]
-        return self._measure_anew(message)
+        return self._measure([message], self._current_ratio())[0]
 
     def measure_all(self, messages: Sequence[Any]) -> list[Measured]:
         """Read and count messages, each as in `measure`; what was seen lately is recognised whole.
@@ -157,26 +149,23 @@ class MessageCounts:
         Raises:
             ConfigurationError: No shape reads one of them.
         """
-        ratio = getattr(self.counter, "ratio", None)
-        if ratio != self._ratio:
-            return list(map(self.measure, messages))
+        ratio = self._current_ratio()
         given = list(messages)
         parts, found = self._recognised(given)
         known = len(found)
-        recall, read = self._by_id.get, self._measure_anew
-        for message in given[known:]:
-            one = recall(id(message))
-            if (
-                one is not None
-                and one[0] is message
-                and one[1].shape.parts(message) == one[1].parts
-            ):
-                found.append(one[1])
-            else:
-                found.append(read(message))
+        if known < len(given):
+            found += self._measure(given[known:], ratio)
         if _LONG <= len(found) <= self.capacity:
             self._see([*parts, *[one.parts for one in found[known:]]], found, ratio)
         return found
+
+    def _current_ratio(self) -> Any:
+        """Return the ratio of the counter, having forgotten what was counted by another one."""
+        ratio = getattr(self.counter, "ratio", None)
+        if ratio != self._ratio:
+            with self._lock:
+                self._start_over(ratio)
+        return ratio
 
     def _recognised(self, given: list[Any]) -> tuple[list[Any], list[Measured]]:
         """Recall the longest beginning that was seen lately, and what it was read from."""
@@ -202,11 +191,11 @@ class MessageCounts:
             others = [one for one in self._seen if not _goes_on(one[1], found)]
             self._seen = [*others, (parts, found)][-_CONVERSATIONS:]
 
-    def recall(self, key: Hashable, told: Sequence[Measured]) -> tuple[str, int] | None:
-        """Recall what was written about the same messages, and its tokens; `None` if nothing.
+    def recall(self, key: Hashable, told: Sequence[Measured]) -> Any:
+        """Recall what was written about the same messages; `None` if nothing.
 
         Args:
-            key: What else the text depends on.
+            key: What else it depends on.
             told: The messages it is about, as this object measured them.
         """
         # Measured messages are recalled, not made anew, so identity is enough.
@@ -216,17 +205,15 @@ class MessageCounts:
             if known is None:
                 return None
             self._told.move_to_end(whole)
-            return known[1:]
+            return known[1]
 
-    def remember(self, key: Hashable, told: Sequence[Measured], text: str) -> tuple[str, int]:
-        """Remember what was written about messages, and return it as `recall` will."""
-        tokens = self.counter(text) if text else 0
+    def remember(self, key: Hashable, told: Sequence[Measured], written: Any) -> None:
+        """Remember what was written about messages, for `recall`."""
         with self._lock:
-            # They are held beside the text, so that no id can be reused.
-            self._told[key, tuple(map(id, told))] = (tuple(told), text, tokens)
+            # They are held beside it, so that no id can be reused.
+            self._told[key, tuple(map(id, told))] = (tuple(told), written)
             while len(self._told) > _TEXTS:
                 self._told.popitem(last=False)
-        return text, tokens
 
     def kept_for(self, told: list[Measured]) -> tuple[int, Any]:
         """Recall what was kept for the conversation that has most in common with this one.
@@ -250,41 +237,54 @@ class MessageCounts:
             others = [one for one in self._kept if not _goes_on(one[0], told)]
             self._kept = [*others, (told, kept)][-_CONVERSATIONS:]
 
-    def _measure_anew(self, message: Any) -> Measured:
-        shape = shape_of(message)
-        parts = shape.parts(message)
-        flat = is_flat(parts)
-        key = (shape.name, tuple(parts.items()) if flat else key_of(parts))
-        ratio = getattr(self.counter, "ratio", None)
-        with self._lock:
-            if ratio != self._ratio:
-                self._start_over(ratio)
-            known = self._by_key.get(key)
-            if known is not None:
-                self._by_key.move_to_end(key)
-                self._identify(message, key, *known)
-                return known[0]
-        view = shape.view(message)
-        if view.unknown:
-            _warn_unknown(view)
-        results = _count_results(view, self.counter) if view.results else ()
-        tokens = _count_without_results(view, self.counter) + sum(results)
-        kept = dict(parts) if flat else copy_of(parts)
-        measured = Measured(shape, view, tokens, kept, results, is_encodable(parts))
-        with self._lock:
-            if ratio == self._ratio and key not in self._by_key:
-                self._identify(message, key, measured)
-                self._characters += _weight(view)
-                self._forget()
-        return measured
+    def _measure(self, messages: list[Any], ratio: Any) -> list[Measured]:
+        """Read and count messages one by one, and remember what is new all at once."""
+        by_id, by_key, counter = self._by_id.get, self._by_key.get, self.counter
+        found: list[Measured] = []
+        new: dict[Any, tuple[Any, Measured]] = {}
+        again: list[tuple[Any, Any]] = []
+        for message in messages:
+            known = by_id(id(message))
+            if (
+                known is not None
+                and known[0] is message
+                and known[1].shape.parts(message) == known[1].parts
+            ):
+                found.append(known[1])
+                continue
+            shape = shape_of(message)
+            key, copy, is_encodable = remembered(shape.parts(message), shape.name)
+            known = by_key(key) or new.get(key)
+            if known is None:
+                view = shape.view(message)
+                if view.unknown:
+                    _warn_unknown(view)
+                results = _count_results(view, counter) if view.results else ()
+                tokens = _count_without_results(view, counter) + sum(results)
+                measured = Measured(shape, view, tokens, copy, results, is_encodable)
+                known = new[key] = (message, measured)
+            else:
+                again.append((key, message))
+            found.append(known[1])
+        if new or again:
+            with self._lock:
+                if ratio == self._ratio:
+                    self._remember(new, again)
+        return found
 
-    def _identify(self, message: Any, key: Any, measured: Measured, before: int = 0) -> None:
-        """Remember which object a message was last seen as."""
-        now = id(message)
-        if before and before != now:
-            self._by_id.pop(before, None)
-        self._by_key[key] = (measured, now)
-        self._by_id[now] = (message, measured)
+    def _remember(self, new: dict[Any, tuple[Any, Measured]], again: list[tuple[Any, Any]]) -> None:
+        """Remember messages that were read, and which objects known ones were last seen as."""
+        for key, entry in new.items():
+            if key not in self._by_key:
+                self._by_key[key] = self._by_id[id(entry[0])] = entry
+                self._characters += _weight(entry[1].view)
+        for key, message in again:
+            before = self._by_key.get(key)
+            if before is not None:
+                self._by_key.move_to_end(key)
+                self._by_id.pop(id(before[0]), None)
+                self._by_key[key] = self._by_id[id(message)] = (message, before[1])
+        self._forget()
 
     def _start_over(self, ratio: Any) -> None:
         self._by_id.clear()
@@ -299,9 +299,9 @@ class MessageCounts:
         while len(self._by_key) > 1 and (
             len(self._by_key) > self.capacity or self._characters > self.max_characters
         ):
-            _, (measured, seen_as) = self._by_key.popitem(last=False)
+            _, (message, measured) = self._by_key.popitem(last=False)
             self._characters -= _weight(measured.view)
-            self._by_id.pop(seen_as, None)
+            self._by_id.pop(id(message), None)
 
 
 def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
@@ -383,5 +383,5 @@ def count_messages(
     ```
     """
     counts = counts_for(counter)
-    total = sum(counts.measure(message).tokens for message in messages)
+    total = sum(one.tokens for one in counts.measure_all(messages))
     return total + REPLY_TOKENS + count_tools(tools, counter=counter)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("Same", "common_start", "copy_of", "is_encodable", "is_flat", "key_of")
+__all__ = ("Same", "common_start", "remembered")
 
-_TEXT_ONLY = {str}
+_TEXT_ONLY = frozenset({str})
 
 
 def common_start(known: list[Any], given: list[Any]) -> int:
@@ -56,54 +56,90 @@ def _are_equal(one: list[Any], other: list[Any]) -> bool:
         return False
 
 
-def is_encodable(value: Any) -> bool:
-    """Say whether plain data can be written as UTF-8: it holds no lone surrogate."""
-    if isinstance(value, str):
-        if value.isascii():
-            return True
+def remembered(value: Any, kind: str = "") -> tuple[tuple[Any, ...], Any, bool]:
+    """Take down plain data as it is now, to find equal data by and to compare with later.
+
+    Numbers are wrapped in the copy, so that what was `1` does not equal `True` or `1.0`: they are
+    written differently, and so they count differently.
+
+    Args:
+        value: Dicts, lists and plain values.
+        kind: What it is data of; equal data of another kind has another key.
+
+    Returns:
+        A key, a copy, and whether the data can be written as UTF-8 (it holds no lone surrogate).
+        Equal keys mean equal data, types included. The copy shares texts alone.
+
+    ```python
+    from muntin.plain_data import remembered
+
+    message = {"role": "user", "content": [{"text": "hi"}]}
+    key, copy, is_encodable = remembered(message)
+    message["content"][0]["text"] = "ho"
+    print(copy["content"], key == remembered(message)[0], is_encodable)
+    #> [{'text': 'hi'}] False True
+    ```
+    """
+    if type(value) is dict and _TEXT_ONLY.issuperset(
+        map(type, cast("dict[Any, Any]", value).values())
+    ):
+        # Nearly all messages of nearly all conversations: C does it, and in one tuple.
+        pairs = cast("dict[Any, str]", value)
+        key = (kind, *pairs, *pairs.values())
         try:
-            value.encode()
+            return key, pairs.copy(), all(map(str.isascii, key)) or _all_encodable(key)
+        except TypeError:
+            pass  # a key that is no text
+    parts: list[Any] = [kind]
+    copy = _walk(value, parts)
+    return tuple(parts), copy, _all_encodable(parts)
+
+
+def _walk(value: Any, parts: list[Any]) -> Any:
+    """Copy a value, and append to `parts` what tells it from every other.
+
+    A container writes its length before its parts, so no two values write the same.
+    """
+    if value is None or isinstance(value, str):
+        parts.append(value)
+        return value
+    if isinstance(value, dict):
+        return _walk_pairs(cast("dict[Any, Any]", value), parts)
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        parts.append(-1 - len(items))
+        copies = [_walk(item, parts) for item in items]
+        return copies if isinstance(value, list) else tuple(copies)
+    if isinstance(value, Mapping):
+        _walk_pairs(dict(cast("Mapping[Any, Any]", value)), parts)
+        return cast("Any", value)
+    # `True == 1 == 1.0` would share a key but not a JSON text; what they look like tells them
+    # apart.
+    parts += (..., type(value).__name__, ascii(value))
+    return _Number(value) if isinstance(value, (int, float)) else value
+
+
+def _walk_pairs(pairs: dict[Any, Any], parts: list[Any]) -> dict[Any, Any]:
+    append = parts.append
+    append(len(pairs))
+    copy: dict[Any, Any] = {}
+    for key, part in pairs.items():
+        append(key if type(key) is str else str(key))
+        if type(part) is str:
+            append(part)
+            copy[key] = part
+        else:
+            copy[key] = _walk(part, parts)
+    return copy
+
+
+def _all_encodable(parts: Iterable[Any]) -> bool:
+    for text in [part for part in parts if isinstance(part, str) and not part.isascii()]:
+        try:
+            text.encode()
         except UnicodeEncodeError:
             return False
-        return True
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value)
-        return _all_encodable(pairs) and _all_encodable(pairs.values())
-    if isinstance(value, (list, tuple)):
-        return _all_encodable(cast("Sequence[Any]", value))
     return True
-
-
-def _all_encodable(values: Iterable[Any]) -> bool:
-    for value in values:
-        if not (type(value) is str and value.isascii()) and not is_encodable(value):
-            return False
-    return True
-
-
-def is_flat(value: Any) -> bool:
-    """Say whether a value is a dict of texts alone: then `dict` copies it and its items key it."""
-    return (
-        type(value) is dict and set(map(type, cast("dict[Any, Any]", value).values())) == _TEXT_ONLY
-    )
-
-
-def copy_of(value: Any) -> Any:
-    """Copy the containers of plain data, to compare with it later; texts are shared.
-
-    Numbers are wrapped, so that what was `1` does not equal `True` or `1.0`: they are written
-    differently, and so they count differently.
-    """
-    if isinstance(value, dict):
-        return {
-            key: part if type(part) is str else copy_of(part)
-            for key, part in cast("dict[Any, Any]", value).items()
-        }
-    if isinstance(value, list):
-        return [copy_of(part) for part in cast("list[Any]", value)]
-    if isinstance(value, tuple):
-        return tuple([copy_of(part) for part in cast("tuple[Any, ...]", value)])
-    return _Number(value) if isinstance(value, (int, float)) else value
 
 
 class Same:
@@ -133,22 +169,3 @@ class _Number:
         return type(other) is type(self._value) and repr(other) == repr(self._value)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals numbers, whose hash differs
-
-
-def key_of(value: Any) -> Any:
-    """Turn plain data into something hashable: equal keys mean equal data, types included."""
-    if value is None or isinstance(value, str):
-        return value
-    if is_flat(value):
-        return tuple(cast("dict[Any, Any]", value).items())
-    if isinstance(value, Mapping):
-        return tuple(
-            [
-                (str(key), part if type(part) is str else key_of(part))
-                for key, part in cast("Mapping[Any, Any]", value).items()
-            ]
-        )
-    if isinstance(value, (list, tuple)):
-        return (0, *[key_of(part) for part in cast("Sequence[Any]", value)])
-    # `True == 1 == 1.0` would share a key but not a JSON text; a repr tells them apart.
-    return (type(value).__name__, repr(value))

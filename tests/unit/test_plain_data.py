@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from types import MappingProxyType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.plain_data import common_start, copy_of, is_encodable, key_of
+from muntin.plain_data import common_start, remembered
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0]) | st.text(),
@@ -24,32 +26,72 @@ def _written(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+def _key_of(value: Any) -> tuple[Any, ...]:
+    return remembered(value)[0]
+
+
+def _copy_of(value: Any) -> Any:
+    return remembered(value)[1]
+
+
+def _is_encodable(value: Any) -> bool:
+    return remembered(value)[2]
+
+
 @given(plain, plain)
 def test_a_copy_equals_what_is_written_the_same(one: Any, other: Any) -> None:
-    assert copy_of(one) == one
-    assert (copy_of(one) == other) == (_written(one) == _written(other))
+    copied = _copy_of(one)
+    assert copied == one
+    assert (copied == other) == (_written(one) == _written(other))
 
 
 @given(plain, plain)
 def test_equal_keys_mean_the_same_data(one: Any, other: Any) -> None:
-    assert key_of(one) == key_of(json.loads(json.dumps(one)))
-    if key_of(one) == key_of(other):
-        assert _written(one) == _written(other)
+    assert _key_of(one) == _key_of(json.loads(json.dumps(one)))
+    assert (_key_of(one) == _key_of(other)) == (
+        json.dumps(one) == json.dumps(other)  # keys in their order
+    )
+    assert remembered(one, "a")[0] != remembered(one, "b")[0]
+
+
+_ALIKE: list[tuple[Any, Any]] = [
+    ({"a": "b"}, {"a": ["b"]}),
+    ({"a": "b", "c": "d"}, {"a": "c", "b": "d"}),
+    ({"a": {"b": "c"}}, {"a": {}, "b": "c"}),
+    ([[], []], [[[]]]),
+    ([None, "a"], ["a", None]),
+    ({"n": 1}, {"n": "1"}),
+    ({"n": 1}, {"n": [1, []]}),
+    ({"n": 2}, {"n": "int 2"}),
+    ({1: "a"}, {1: "b"}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), _ALIKE)
+def test_what_looks_alike_has_another_key(one: Any, other: Any) -> None:
+    assert _key_of(one) != _key_of(other)
 
 
 def test_a_copy_does_not_change_with_what_it_was_made_from() -> None:
     message: dict[str, Any] = {"content": [{"text": "a"}], "n": 1}
-    copied = copy_of(message)
+    copied = _copy_of(message)
     message["content"][0]["text"] = "b"
     assert copied == {"content": [{"text": "a"}], "n": 1}
 
 
+def test_a_mapping_that_is_no_dict_is_told_apart_by_what_it_holds() -> None:
+    one, other = ({"meta": MappingProxyType({"a": text})} for text in "bc")
+    assert _key_of(one) != _key_of(other)
+    assert _key_of(one) == _key_of({"meta": MappingProxyType({"a": "b"})})
+
+
 @given(st.text(), st.lists(st.text(max_size=2), max_size=3))
 def test_what_cannot_be_written_is_found_however_deep(text: str, others: list[str]) -> None:
-    value = {"a": [*others, {text: text}]}
-    assert is_encodable(value)
-    assert not is_encodable({"a": [*others, {"b": f"{text}\ud800"}]})
-    assert not is_encodable({"a": [*others, {f"{text}\udfff": "b"}]})
+    assert _is_encodable({"a": [*others, {text: text}]})
+    assert not _is_encodable({"a": [*others, {"b": f"{text}\ud800"}]})
+    assert not _is_encodable({"a": [*others, {f"{text}\udfff": "b"}]})
+    assert not _is_encodable({"a": f"{text}\ud800"})
+    assert not _is_encodable({f"{text}\udfff": "b"})
 
 
 @given(st.lists(st.integers(0, 1), max_size=40), st.lists(st.integers(0, 1), max_size=40))

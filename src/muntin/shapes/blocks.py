@@ -43,7 +43,8 @@ def canonical_json(value: Any) -> str:
 
 def as_block(value: Any) -> Block | None:
     """Return the value when it is a mapping, `None` otherwise."""
-    return cast("Block", value) if isinstance(value, Mapping) else None
+    # Asking for `dict` first spares most values the slower question.
+    return cast("Block", value) if isinstance(value, (dict, Mapping)) else None
 
 
 class BlockReader:

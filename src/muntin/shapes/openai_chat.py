@@ -59,7 +59,9 @@ class OpenAIChatShape:
             # Nearly all messages of nearly all conversations: nothing to take apart.
             text, results = content or "", ()
             if role == "tool":
-                text, results = "", (ToolResult(call_id=_answered(message), text=text),)
+                text, results = "", (ToolResult(_answered(message), text),)
+            if name is None and identifier is None:
+                return MessageView(role, text, calls, results)
             return MessageView(role, text, calls, results, name=name, id=identifier)
         read = BlockReader()
         read.content(content)
@@ -112,6 +114,7 @@ class OpenAIChatShape:
 
 
 _LEGACY = "function:"
+_ARGUMENTS = ("arguments", "args", "input")
 
 
 def _is_bare(message: Mapping[str, Any], content: Any) -> bool:
@@ -160,9 +163,11 @@ def _call(call: Any) -> ToolCall:
 
 
 def _named(inner: Mapping[str, Any], identifier: str) -> ToolCall:
-    given = next(
-        (inner[key] for key in ("arguments", "args", "input") if inner.get(key) is not None), ""
-    )
+    given: Any = ""
+    for key in _ARGUMENTS:
+        if inner.get(key) is not None:
+            given = inner[key]
+            break
     arguments = given if isinstance(given, str) else canonical_json(given)
     return ToolCall(identifier, str(inner.get("name") or ""), arguments)
 

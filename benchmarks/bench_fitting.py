@@ -1,7 +1,10 @@
 """What trimming a long conversation costs, measured in counts of the whole of it, and its growth.
 
-A full count is every text of the history counted once by the same counter. Each row is timed in
-turns with such a count, so that the figures do not depend on the machine or on who else uses it.
+A full count is every text of the history counted once by the same counter. What is trimmed is
+compared with it twice: by the characters that are given to the counter, which is exact and the same
+on every machine, and by time, in turns with such a count, so that the figures do not depend on the
+machine or on who else uses it. Reading messages, finding what belongs together and writing a
+digest take time and count little, so the second is the larger one.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks._harness import Cell
+    from muntin import TokenCounter
+
+    _Make = Callable[[list[Message], int, TokenCounter], Callable[[], object] | None]
 
 SIZE = int(os.environ.get("MUNTIN_FITTING", "5000"))
 """Messages of the history."""
@@ -76,26 +82,33 @@ def trimming(most_lines: int) -> Table:
         rows.append(
             (
                 f"{share:.0%}",
-                at_most(1 / cold.times_faster, COLD, " full counts"),
-                at_most(1 / warm.times_faster / APPENDED, WARM, " full counts"),
-                *(_cost(make(history, budget, counter), full) for make in peers),
-                *[None] * (2 - len(peers)),
+                at_most(_counted(_cold, history, budget, texts), COLD, " full counts"),
+                1 / cold.times_faster,
+                at_most(_counted(_warm, longer, budget, texts) / APPENDED, WARM, " full counts"),
+                1 / warm.times_faster / APPENDED,
+                *(_costs(peer_, history, budget, texts) for peer_ in peers),
+                *["–"] * (2 - len(peers)),
             )
         )
     return Table(
         title=f"Trimming {SIZE:,} messages of {whole // SIZE} tokens, in full counts (o200k)",
         columns=(
             "kept",
-            "cold",
-            "after one appended message",
-            "trim_messages, each time",
-            "reduce_agent, each time",
+            "cold, counted",
+            "cold, in time",
+            "after one appended message, counted",
+            "in time",
+            "trim_messages, each time, counted / in time",
+            "reduce_agent, each time, counted / in time",
         ),
         rows=tuple(rows),
         notes=(
-            "A full count is every text of the history counted once by the same counter, timed in "
-            f"turns with each row. Warm: the mean over {APPENDED} messages appended one by one "
-            "with the same `counts=`, the calls that move the cut included.",
+            "A full count is every text of the history counted once by the same counter. Counted: "
+            "the characters that the counter was given, in those of the history; this is what the "
+            "goals are set in, and what other tools are known for. In time: timed in turns with a "
+            "full count, so reading, dividing and digesting the messages is in it as well. After "
+            f"one appended message: the mean over {APPENDED} of them with the same `counts=`, the "
+            "calls that move the cut included.",
             "Peers remember nothing between calls. LangChain's runs with `include_system`; "
             "agentmaker's keeps three steps behind a summary that costs nothing here, so it looks "
             "at the budget once and then throws away all but the newest steps. They are timed "
@@ -104,17 +117,46 @@ def trimming(most_lines: int) -> Table:
     )
 
 
-def _cost(theirs: Callable[[], object] | None, full: Callable[[], object]) -> float | None:
-    return None if theirs is None else 1 / compare(theirs, full, rounds=3).times_faster
+class _Spy:
+    """Counts as another counter does, and notes how many characters it was given."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self.characters = 0
+
+    def __call__(self, text: str) -> int:
+        self.characters += len(text)
+        return self._counter(text)
 
 
-def _cold(history: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:
+def _counted(make: _Make, history: list[Message], budget: int, texts: Sequence[str]) -> float:
+    """Count the characters of one call, in those of all texts; `nan` where a peer is missing."""
+    spy = _Spy(TiktokenCounter("o200k_base"))
+    work = make(history, budget, spy)
+    if work is None:
+        return float("nan")
+    spy.characters = 0
+    work()
+    return spy.characters / sum(map(len, texts))
+
+
+def _costs(make: _Make, history: list[Message], budget: int, texts: Sequence[str]) -> str:
+    """Say what a peer counts and how long it takes, both in full counts."""
+    counter = TiktokenCounter("o200k_base")
+    theirs = make(history, budget, counter)
+    if theirs is None:
+        return "–"
+    taken = compare(theirs, lambda: sum(map(counter, texts)), rounds=3)
+    return f"{_counted(make, history, budget, texts):.2f} / {1 / taken.times_faster:.2f}"
+
+
+def _cold(history: list[Message], budget: int, counter: TokenCounter) -> Callable[[], object]:
     return lambda: fit_messages(
         history, budget=budget, counter=counter, counts=MessageCounts(counter)
     )
 
 
-def _warm(longer: list[Message], budget: int, counter: TiktokenCounter) -> Callable[[], object]:
+def _warm(longer: list[Message], budget: int, counter: TokenCounter) -> Callable[[], object]:
     """Fit after each of some messages more, further on in every round; begun beforehand."""
     counts = MessageCounts(counter)
     history = longer[:SIZE]
@@ -130,7 +172,7 @@ def _warm(longer: list[Message], budget: int, counter: TiktokenCounter) -> Calla
 
 
 def _langchain(
-    history: list[Message], budget: int, counter: TiktokenCounter
+    history: list[Message], budget: int, counter: TokenCounter
 ) -> Callable[[], object] | None:
     messages: Any = peer("langchain_core.messages")
     if messages is None:
@@ -153,7 +195,7 @@ def _langchain(
 
 
 def _agentmaker(
-    history: list[Message], budget: int, counter: TiktokenCounter
+    history: list[Message], budget: int, counter: TokenCounter
 ) -> Callable[[], object] | None:
     context: Any = peer("agentmaker.context")
     if context is None:

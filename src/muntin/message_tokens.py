@@ -17,7 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from muntin.media_tokens import media_tokens
-from muntin.plain_data import common_start, remembered
+from muntin.plain_data import are_equal, common_start, remembered
 from muntin.shapes import shape_of
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
@@ -62,10 +62,10 @@ class Measured(NamedTuple):
     """What it costs, framing included."""
     parts: Any = None
     """What it was read from, as it was then; `MessageShape.parts`."""
-    result_tokens: tuple[int, ...] = ()
-    """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
     is_encodable: bool = True
     """Whether it can be written as UTF-8: it holds no lone surrogate."""
+    result_tokens: tuple[int, ...] = ()
+    """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
 
 
 def count_view(view: MessageView, counter: TokenCounter) -> int:
@@ -106,8 +106,8 @@ class MessageCounts:
     """Count messages with one counter, each only once.
 
     The same object is recognised by identity and compared with what it said before, so a message
-    that was changed in place is counted anew. An equal message in another object is recognised by
-    its content, and the beginning of a conversation that was seen lately as a whole. A counter
+    that was changed in place is counted anew. A message that says the same in another object is
+    recognised, and the beginning of a conversation that was seen lately as a whole. A counter
     whose `ratio` moves (a usage anchor) starts over. Bounded: what was remembered first is
     forgotten first. Safe to share between threads.
 
@@ -128,7 +128,7 @@ class MessageCounts:
         # The message itself is held, so that its id cannot be reused while it is remembered; of
         # equal messages the one seen last, so that nothing grows with how often they are seen.
         self._by_id: dict[int, tuple[Any, Measured]] = {}
-        self._by_key: OrderedDict[Any, tuple[Any, Measured]] = OrderedDict()
+        self._by_key: OrderedDict[Hashable, tuple[Any, Measured]] = OrderedDict()
         self._characters = 0
         self._told: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
         self._seen: list[tuple[list[Any], list[Measured]]] = []
@@ -238,53 +238,62 @@ class MessageCounts:
             self._kept = [*others, (told, kept)][-_CONVERSATIONS:]
 
     def _measure(self, messages: list[Any], ratio: Any) -> list[Measured]:
-        """Read and count messages one by one, and remember what is new all at once."""
-        by_id, by_key, counter = self._by_id.get, self._by_key.get, self.counter
+        """Read and count messages one by one, and remember them all at once."""
+        by_id, by_key = self._by_id.get, self._by_key.get
         found: list[Measured] = []
-        new: dict[Any, tuple[Any, Measured]] = {}
-        again: list[tuple[Any, Any]] = []
+        met: dict[Hashable, tuple[Any, Measured]] = {}
         for message in messages:
             known = by_id(id(message))
-            if (
-                known is not None
-                and known[0] is message
-                and known[1].shape.parts(message) == known[1].parts
-            ):
-                found.append(known[1])
-                continue
+            if known is not None and known[0] is message:
+                measured = known[1]
+                if are_equal(measured.shape.parts(message), measured.parts):
+                    found.append(measured)
+                    continue
             shape = shape_of(message)
-            key, copy, is_encodable = remembered(shape.parts(message), shape.name)
-            known = by_key(key) or new.get(key)
-            if known is None:
-                view = shape.view(message)
-                if view.unknown:
-                    _warn_unknown(view)
-                results = _count_results(view, counter) if view.results else ()
-                tokens = _count_without_results(view, counter) + sum(results)
-                measured = Measured(shape, view, tokens, copy, results, is_encodable)
-                known = new[key] = (message, measured)
-            else:
-                again.append((key, message))
-            found.append(known[1])
-        if new or again:
+            view = shape.view(message)
+            key = _key(view)
+            known = met.get(key) or by_key(key)
+            measured = self._read(message, shape, view, None if known is None else known[1])
+            met[key] = (message, measured)
+            found.append(measured)
+        if met:
             with self._lock:
                 if ratio == self._ratio:
-                    self._remember(new, again)
+                    self._remember(met)
         return found
 
-    def _remember(self, new: dict[Any, tuple[Any, Measured]], again: list[tuple[Any, Any]]) -> None:
-        """Remember messages that were read, and which objects known ones were last seen as."""
-        for key, entry in new.items():
-            if key not in self._by_key:
-                self._by_key[key] = self._by_id[id(entry[0])] = entry
-                self._characters += _weight(entry[1].view)
-        for key, message in again:
-            before = self._by_key.get(key)
+    def _read(
+        self, message: Any, shape: MessageShape, view: MessageView, known: Measured | None
+    ) -> Measured:
+        """Count a message, unless another one that says the same was counted."""
+        parts = shape.parts(message)
+        if known is None or known.view != view:
+            if view.unknown:
+                _warn_unknown(view)
+            results = _count_results(view, self.counter) if view.results else ()
+            tokens = _count_without_results(view, self.counter) + sum(results)
+        elif known.shape is shape and are_equal(parts, known.parts):
+            return known
+        else:
+            tokens, results = known.tokens, known.result_tokens
+        return Measured(shape, view, tokens, *remembered(parts), results)
+
+    def _remember(self, met: dict[Hashable, tuple[Any, Measured]]) -> None:
+        """Remember what messages say, and which objects said so last."""
+        for key, entry in met.items():
+            before = self._by_key.pop(key, None)
             if before is not None:
-                self._by_key.move_to_end(key)
-                self._by_id.pop(id(before[0]), None)
-                self._by_key[key] = self._by_id[id(message)] = (message, before[1])
-        self._forget()
+                self._drop(before)
+            self._by_key[key] = self._by_id[id(entry[0])] = entry
+            self._characters += _weight(entry[1].view)
+        while len(self._by_key) > 1 and (
+            len(self._by_key) > self.capacity or self._characters > self.max_characters
+        ):
+            self._drop(self._by_key.popitem(last=False)[1])
+
+    def _drop(self, entry: tuple[Any, Measured]) -> None:
+        self._by_id.pop(id(entry[0]), None)
+        self._characters -= _weight(entry[1].view)
 
     def _start_over(self, ratio: Any) -> None:
         self._by_id.clear()
@@ -295,18 +304,20 @@ class MessageCounts:
         self._characters = 0
         self._ratio = ratio
 
-    def _forget(self) -> None:
-        while len(self._by_key) > 1 and (
-            len(self._by_key) > self.capacity or self._characters > self.max_characters
-        ):
-            _, (message, measured) = self._by_key.popitem(last=False)
-            self._characters -= _weight(measured.view)
-            self._by_id.pop(id(message), None)
-
 
 def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
     """Say whether a conversation goes on from another, whose last messages may have changed."""
     return common_start(before, now) >= max(len(before) - _LONG, len(before) // 2 + 1)
+
+
+def _key(view: MessageView) -> Hashable:
+    """Tell messages apart, all but a few; whoever finds one by it compares the rest.
+
+    Hashing all that is said would cost more than reading it: texts remember their hash.
+    """
+    if view.results:
+        return view.results[0]
+    return (view.text, view.calls[0].id) if view.calls else view.text
 
 
 def _weight(view: MessageView) -> int:

@@ -119,8 +119,17 @@ class Outline:
             first_user=self._first_user(views),
             repeats=self.repeats.copy(),
         )
+        unit_at = longer.unit_at
         for place, unit in enumerate(units, len(self.units)):
-            longer._place(place, unit)
+            for index in unit.indices:
+                unit_at[index] = place
+            if unit.kind == "tools":
+                longer.carrying.extend([i for i in unit.indices if longer.views[i].results])
+                longer.repeats.read(unit, longer.views)
+            elif unit.kind == "orphan":
+                longer.orphans.append(place)
+            if unit.unanswered:
+                longer.unanswered.append(place)
         return longer
 
     def _first_user(self, views: Sequence[MessageView]) -> int | None:
@@ -128,17 +137,6 @@ class Outline:
             return self.first_user
         start = len(self.views)
         return next((i for i, view in enumerate(views, start) if view.is_user_turn), None)
-
-    def _place(self, place: int, unit: Unit) -> None:
-        for index in unit.indices:
-            self.unit_at[index] = place
-        if unit.kind == "tools":
-            self.carrying.extend([i for i in unit.indices if self.views[i].results])
-            self.repeats.read(unit, self.views)
-        elif unit.kind == "orphan":
-            self.orphans.append(place)
-        if unit.unanswered:
-            self.unanswered.append(place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Remember plain data as it was: copies to compare with later, and keys to find equals by.
+"""Remember plain data as it was, to compare with later.
 
 Messages are plain data, mostly flat dicts of texts, and thousands of them are looked at in every
 fit. So the common case never leaves C, and only what is nested is walked here. It knows nothing of
@@ -7,15 +7,12 @@ what the data means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ("Same", "common_start", "remembered")
-
-_TEXT_ONLY = frozenset({str})
 
 
 def common_start(known: list[Any], given: list[Any]) -> int:
@@ -34,107 +31,79 @@ def common_start(known: list[Any], given: list[Any]) -> int:
     low, end = 0, min(len(known), len(given))
     while low < end:
         high = min(2 * low + 1, end)
-        if not _are_equal(known[low:high], given[low:high]):
+        if not are_equal(known[low:high], given[low:high]):
             break
         low = high
     else:
         return end
     while high - low > 1:
         middle = (low + high) // 2
-        if _are_equal(known[low:middle], given[low:middle]):
+        if are_equal(known[low:middle], given[low:middle]):
             low = middle
         else:
             high = middle
     return low
 
 
-def _are_equal(one: list[Any], other: list[Any]) -> bool:
+def are_equal(one: Any, other: Any) -> bool:
+    """Say whether plain data is equal; what refuses to be compared, as arrays do, is not."""
     try:
-        return one == other
+        return bool(one == other)
     except (TypeError, ValueError):
-        # Arrays refuse to be compared as a whole. What cannot be compared is read again.
         return False
 
 
-def remembered(value: Any, kind: str = "") -> tuple[tuple[Any, ...], Any, bool]:
-    """Take down plain data as it is now, to find equal data by and to compare with later.
+def remembered(value: Any) -> tuple[Any, bool]:
+    """Copy plain data, to compare with later, and say whether it can be written as UTF-8.
 
     Numbers are wrapped in the copy, so that what was `1` does not equal `True` or `1.0`: they are
     written differently, and so they count differently.
 
     Args:
         value: Dicts, lists and plain values.
-        kind: What it is data of; equal data of another kind has another key.
 
     Returns:
-        A key, a copy, and whether the data can be written as UTF-8 (it holds no lone surrogate).
-        Equal keys mean equal data, types included. The copy shares texts alone.
+        A copy that shares texts alone, and whether the data holds no lone surrogate.
 
     ```python
     from muntin.plain_data import remembered
 
     message = {"role": "user", "content": [{"text": "hi"}]}
-    key, copy, is_encodable = remembered(message)
+    copy, is_encodable = remembered(message)
     message["content"][0]["text"] = "ho"
-    print(copy["content"], key == remembered(message)[0], is_encodable)
+    print(copy["content"], copy == message, is_encodable)
     #> [{'text': 'hi'}] False True
     ```
     """
-    if type(value) is dict and _TEXT_ONLY.issuperset(
-        map(type, cast("dict[Any, Any]", value).values())
-    ):
-        # Nearly all messages of nearly all conversations: C does it, and in one tuple.
-        pairs = cast("dict[Any, str]", value)
-        key = (kind, *pairs, *pairs.values())
-        try:
-            return key, pairs.copy(), all(map(str.isascii, key)) or _all_encodable(key)
-        except TypeError:
-            pass  # a key that is no text
-    parts: list[Any] = [kind]
-    copy = _walk(value, parts)
-    return tuple(parts), copy, _all_encodable(parts)
+    odd: list[str] = []
+    return _copied(value, odd), not odd or _all_encodable(odd)
 
 
-def _walk(value: Any, parts: list[Any]) -> Any:
-    """Copy a value, and append to `parts` what tells it from every other.
-
-    A container writes its length before its parts, so no two values write the same.
-    """
-    if value is None or isinstance(value, str):
-        parts.append(value)
-        return value
+def _copied(value: Any, odd: list[str]) -> Any:
+    """Copy a value, and append to `odd` the texts that are not ASCII."""
     if isinstance(value, dict):
-        return _walk_pairs(cast("dict[Any, Any]", value), parts)
-    if isinstance(value, (list, tuple)):
-        items = cast("Sequence[Any]", value)
-        parts.append(-1 - len(items))
-        copies = [_walk(item, parts) for item in items]
-        return copies if isinstance(value, list) else tuple(copies)
-    if isinstance(value, Mapping):
-        _walk_pairs(dict(cast("Mapping[Any, Any]", value)), parts)
-        return cast("Any", value)
-    # `True == 1 == 1.0` would share a key but not a JSON text; what they look like tells them
-    # apart.
-    parts += (..., type(value).__name__, ascii(value))
+        copy: dict[Any, Any] = {}
+        for key, part in cast("dict[Any, Any]", value).items():
+            # Nearly all parts of nearly all messages.
+            copy[key] = part if type(part) is str and part.isascii() else _copied(part, odd)
+            if type(key) is not str or not key.isascii():
+                odd.append(str(key))
+        return copy
+    if value is None:
+        return value
+    if isinstance(value, str):
+        if not value.isascii():
+            odd.append(value)
+        return value
+    if isinstance(value, list):
+        return [_copied(part, odd) for part in cast("list[Any]", value)]
+    if isinstance(value, tuple):
+        return tuple([_copied(part, odd) for part in cast("tuple[Any, ...]", value)])
     return _Number(value) if isinstance(value, (int, float)) else value
 
 
-def _walk_pairs(pairs: dict[Any, Any], parts: list[Any]) -> dict[Any, Any]:
-    append = parts.append
-    append(len(pairs))
-    copy: dict[Any, Any] = {}
-    for key, part in pairs.items():
-        append(key if type(key) is str else str(key))
-        if type(part) is str:
-            append(part)
-            copy[key] = part
-        else:
-            copy[key] = _walk(part, parts)
-    return copy
-
-
-def _all_encodable(parts: Iterable[Any]) -> bool:
-    for text in [part for part in parts if isinstance(part, str) and not part.isascii()]:
+def _all_encodable(texts: Iterable[str]) -> bool:
+    for text in texts:
         try:
             text.encode()
         except UnicodeEncodeError:

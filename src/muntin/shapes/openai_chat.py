@@ -51,6 +51,8 @@ class OpenAIChatShape:
         """Read the message."""
         held = message.get
         role, content = role_of(held("role")), held("content")
+        if len(message) == _PLAIN and type(content) is str and role != "tool":
+            return MessageView(role, content)
         calls = _calls(message) if "tool_calls" in message or "function_call" in message else ()
         name, identifier = held("name"), held("id")
         name = name if isinstance(name, str) else None
@@ -113,6 +115,8 @@ class OpenAIChatShape:
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
+_PLAIN = 2
+"""Keys of a message that has a role and a content and nothing else."""
 _LEGACY = "function:"
 _ARGUMENTS = ("arguments", "args", "input")
 
@@ -142,10 +146,10 @@ def _legacy_id(message: Mapping[str, Any]) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    calls: list[ToolCall] = []
     given = message.get("tool_calls")
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        calls += [_call(call) for call in cast("Sequence[Any]", given)]
+    calls: list[ToolCall] = []
+    if isinstance(given, (list, Sequence)) and not isinstance(given, str):
+        calls = [_call(call) for call in cast("Sequence[Any]", given)]
     legacy = as_block(message.get("function_call"))
     if legacy is not None:
         calls.append(_named(legacy, f"{_LEGACY}{legacy.get('name')}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -155,3 +156,25 @@ def test_a_long_history_is_counted_about_once_and_then_hardly_at_all(share: floa
     grown = [*messages, {"role": "user", "content": "and now?"}]
     fit_messages(grown, budget=int(total * share), counts=counts)
     assert spy.characters <= 0.05 * whole
+
+
+def test_the_first_request_is_digested_however_long_ago_it_was(door: Door) -> None:
+    """What everything else was done for must not be the first thing that is forgotten."""
+    task = f"Move ticket ZX-4711 to /srv/export/q3.csv. {'And take care of it. ' * 400}"
+    history: list[dict[str, Any]] = [{"role": "user", "content": task}]
+    for at in range(400):
+        call = {"name": "search", "arguments": json.dumps({"query": f"part {at}"})}
+        history += [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{at}", "type": "function", "function": call}],
+            },
+            {"role": "tool", "tool_call_id": f"c{at}", "content": f"Found K-{at}. {'word ' * 150}"},
+        ]
+    history.append({"role": "user", "content": "Where does it go?"})
+    fitted = door(fit_messages, afit_messages, history, budget=20_000)
+    note = fitted.messages[0]["content"]
+    assert task not in note
+    assert "ZX-4711" in note
+    assert "/srv/export/q3.csv" in note

@@ -12,8 +12,9 @@ import pytest
 from counters import characters
 from muntin.counters import AnchoredCounter
 from muntin.exact import TiktokenCounter
-from muntin.message_tokens import MessageCounts, count_message, count_messages
+from muntin.message_tokens import MessageCounts, count_message, count_messages, count_view
 from muntin.messages import Message, ToolCall
+from muntin.shapes import view
 from muntin.tokens import count_tokens
 
 # The example of the cookbook that publishes the formula, with the counts the API itself gave.
@@ -274,3 +275,45 @@ def test_threads_share_counts() -> None:
         thread.join()
     assert len(set(totals)) == 1
     assert len(totals) == 120
+
+
+def test_what_says_the_same_is_counted_once_whatever_shape_it_has() -> None:
+    """A chat kept as values and sent as dicts is one chat."""
+    spy = _Spy()
+    counts = MessageCounts(spy)
+    value = Message("Where is my order?", "user")
+    assert counts.measure(value).view == counts.measure(value.to_dict()).view
+    assert spy.asked == ["Where is my order?"]
+    assert counts.measure(value.to_dict()).shape is not counts.measure(value).shape
+
+
+def test_messages_alike_in_text_alone_are_told_apart() -> None:
+    """The index looks at a part of a message, so everything else has to be compared."""
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    other = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"n": 12}'}}
+    alike: list[dict[str, Any]] = [
+        {"role": "user", "content": "ok"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "user", "content": "ok", "name": "ann"},
+        {"role": "user", "content": [{"type": "text", "text": "ok"}]},
+        {"role": "assistant", "content": "ok", "tool_calls": [call]},
+        {"role": "assistant", "content": "ok", "tool_calls": [other]},
+        {"role": "tool", "content": "ok", "tool_call_id": "c1"},
+        {"role": "tool", "content": "ok", "tool_call_id": "c1", "name": "look"},
+    ]
+    counts = MessageCounts(characters)
+    for _ in range(2):
+        found = [counts.measure(dict(message)) for message in alike]
+        assert [one.view for one in found] == [view(message) for message in alike]
+        assert [one.tokens for one in found] == [count_view(one.view, characters) for one in found]
+        assert [one.parts for one in found] == alike
+
+
+def test_a_field_nobody_reads_does_not_cost_another_count() -> None:
+    """Clients stamp messages with times and ids that are not sent."""
+    spy = _Spy()
+    counts = MessageCounts(spy)
+    stamped = [{"role": "user", "content": "same words", "at": at} for at in range(5)]
+    found = [counts.measure(message) for message in stamped]
+    assert spy.asked == ["same words"]
+    assert [one.parts["at"] for one in found] == list(range(5))

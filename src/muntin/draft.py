@@ -224,8 +224,8 @@ class Draft:
 
     def results_over(self, limit: int) -> list[int]:
         """List the messages with results that cost more than `limit`, by unit."""
-        size = self.size
-        return [index for index in self.outline.carrying if size[index] > limit]
+        carrying = np.asarray(self.outline.carrying, dtype=np.int64)
+        return carrying[np.asarray(self.size)[carrying] > limit].tolist()
 
     def sizes_of_units(self, most: int | None = None) -> NDArray[np.int64]:
         """Add up what every unit costs now; 0 means that it is out.

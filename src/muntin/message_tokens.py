@@ -130,7 +130,7 @@ class MessageCounts:
         self._by_id: dict[int, tuple[Any, Measured]] = {}
         self._by_key: OrderedDict[Hashable, tuple[Any, Measured]] = OrderedDict()
         self._characters = 0
-        self._told: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+        self._told: OrderedDict[Hashable, tuple[list[Measured], Any]] = OrderedDict()
         self._seen: list[tuple[list[Any], list[Measured]]] = []
         self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
@@ -191,27 +191,26 @@ class MessageCounts:
             others = [one for one in self._seen if not _goes_on(one[1], found)]
             self._seen = [*others, (parts, found)][-_CONVERSATIONS:]
 
-    def recall(self, key: Hashable, told: Sequence[Measured]) -> Any:
+    def recall(self, key: Hashable, told: list[Measured]) -> Any:
         """Recall what was written about the same messages; `None` if nothing.
 
         Args:
             key: What else it depends on.
             told: The messages it is about, as this object measured them.
         """
-        # Measured messages are recalled, not made anew, so identity is enough.
-        whole = (key, tuple(map(id, told)))
+        about = _about(key, told)
         with self._lock:
-            known = self._told.get(whole)
-            if known is None:
+            known = self._told.get(about)
+            # Measured messages are recalled, not made anew, so this compares pointers.
+            if known is None or known[0] != told:
                 return None
-            self._told.move_to_end(whole)
+            self._told.move_to_end(about)
             return known[1]
 
-    def remember(self, key: Hashable, told: Sequence[Measured], written: Any) -> None:
+    def remember(self, key: Hashable, told: list[Measured], written: Any) -> None:
         """Remember what was written about messages, for `recall`."""
         with self._lock:
-            # They are held beside it, so that no id can be reused.
-            self._told[key, tuple(map(id, told))] = (tuple(told), written)
+            self._told[_about(key, told)] = (told, written)
             while len(self._told) > _TEXTS:
                 self._told.popitem(last=False)
 
@@ -303,6 +302,11 @@ class MessageCounts:
         self._kept = []
         self._characters = 0
         self._ratio = ratio
+
+
+def _about(key: Hashable, told: list[Measured]) -> Hashable:
+    """Tell sets of messages apart, all but a few; whoever finds one by it compares the rest."""
+    return (key, len(told), id(told[0]), id(told[-1])) if told else (key, 0)
 
 
 def _goes_on(before: list[Measured], now: list[Measured]) -> bool:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from muntin.builder import ContextBuilder
     from muntin.candidates import Embedding
     from muntin.fit import FittedMessages
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
     from muntin.sources import Gathered

@@ -17,7 +17,8 @@ from langchain_muntin._steps import Fit, sound
 from muntin.config import WindowBudgetConfig
 from muntin.counters import AnchoredCounter
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.message_tokens import REPLY_TOKENS, counts_for
+from muntin.message_counts import counts_for
+from muntin.message_tokens import REPLY_TOKENS
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from langchain_muntin._steps import Policy
     from muntin.fit import FittedMessages
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore

@@ -18,7 +18,7 @@ from langchain_muntin.summarizer import summarizer_for
 from muntin.builder import ContextBuilder
 from muntin.config import ContextConfig, WindowBudgetConfig
 from muntin.errors import ConfigurationError
-from muntin.message_tokens import counts_for
+from muntin.message_counts import counts_for
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from langchain_muntin.assembler import ContextAssembler
     from muntin.candidates import Embedding
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.result_store import ToolResultStore
     from muntin.sources import ContextSource, Gathered

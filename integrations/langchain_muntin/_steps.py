@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import Runnable
 
-    from muntin.message_tokens import Measured, MessageCounts
+    from muntin.message_counts import Measured, MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.shapes import MessageView
 

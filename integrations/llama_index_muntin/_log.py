@@ -22,7 +22,8 @@ from llama_index_muntin._shapes import SHAPE
 from muntin.compaction import HistoryCompactor
 from muntin.errors import ContextWindowExceeded, StateCorruptError
 from muntin.fit import fit_messages
-from muntin.message_tokens import REPLY_TOKENS, counts_for
+from muntin.message_counts import counts_for
+from muntin.message_tokens import REPLY_TOKENS
 from muntin.messages import Message
 from muntin.summarize import ExtractiveSummarizer
 from muntin.truncation import truncate_to_tokens

@@ -30,7 +30,7 @@ from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin._trajectory import Steps, steps_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.fit import FittedMessages, fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.result_reader import read_tool
 from muntin.result_store import ToolResultStore
 from muntin.tool_results import truncate_tool_result

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from muntin.interactions import ContextRetriever
     from muntin.layout import Layout
     from muntin.mending import repair
-    from muntin.message_tokens import count_message, count_messages
+    from muntin.message_counts import count_message, count_messages
     from muntin.messages import Message
     from muntin.prompts import PromptRegistry
     from muntin.reinjection import reinject
@@ -112,8 +112,8 @@ _HOMES = {
     "WindowBudget": "window",
     "WindowBudgetConfig": "config",
     "afit_messages": "fit",
-    "count_message": "message_tokens",
-    "count_messages": "message_tokens",
+    "count_message": "message_counts",
+    "count_messages": "message_counts",
     "count_tokens": "tokens",
     "counter_for": "counters",
     "estimate_tokens": "estimate",

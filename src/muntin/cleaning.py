@@ -14,7 +14,7 @@ from muntin.segmentation import clean_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.message_tokens import Measured, MessageCounts
+    from muntin.message_counts import Measured, MessageCounts
 
 __all__ = ("clean_messages",)
 

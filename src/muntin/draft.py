@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from muntin.message_tokens import Measured, MessageCounts
+    from muntin.message_counts import Measured, MessageCounts
     from muntin.messages import Role
     from muntin.prompts import PromptRegistry
     from muntin.report import DecisionKind, Reason

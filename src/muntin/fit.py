@@ -24,7 +24,7 @@ from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.escalation import require_room, shrink
 from muntin.flow import Flow, arun, run
 from muntin.mending import repair as mend
-from muntin.message_tokens import counts_for
+from muntin.message_counts import counts_for
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.reinjection import reinject
 from muntin.shortening import shortener
@@ -34,7 +34,7 @@ from muntin.tool_schemas import count_tools
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.messages import Role
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore

@@ -16,7 +16,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.message_tokens import count_message
+from muntin.message_counts import count_message
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.shapes import shape_of
 from muntin.state_text import safe_lines, state_text

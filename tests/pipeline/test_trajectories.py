@@ -9,7 +9,7 @@ import pytest
 from muntin.errors import ContextWindowExceeded
 from muntin.exact import TiktokenCounter
 from muntin.fit import fit_messages
-from muntin.message_tokens import MessageCounts, count_messages
+from muntin.message_counts import MessageCounts, count_messages
 from muntin.shapes import view
 from muntin.turns import leading_system, newest_user, pairing_problems
 from shared_data import json_lines, needs_data

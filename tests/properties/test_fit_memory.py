@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin import message_tokens, outline
+from muntin import message_counts, outline
 from muntin.errors import ContextWindowExceeded
 from muntin.fit import fit_messages
-from muntin.message_tokens import MessageCounts, count_messages
+from muntin.message_counts import MessageCounts, count_messages
 from muntin.shapes import shape_of
 from strategies import conversations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def short_memory() -> Iterator[None]:
     """Let conversations as short as the drawn ones be recognised and continued."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(message_tokens, "_LONG", 2)
+        patch.setattr(message_counts, "_LONG", 2)
         patch.setattr(outline, "_OPEN", 2)
         patch.setattr(outline, "_LEAST_REPEATED", 8)
         yield

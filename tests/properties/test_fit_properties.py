@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from counters import characters, superadditive, words
 from muntin.errors import ContextWindowExceeded
 from muntin.fit import afit_messages, fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.shapes import shape_of, view
 from muntin.tokens import count_tokens
 from muntin.turns import Division, divide, leading_system, newest_user, pairing_problems

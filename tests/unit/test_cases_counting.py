@@ -23,7 +23,7 @@ from muntin.errors import ConfigurationError
 from muntin.estimate import estimate_tokens
 from muntin.exact import TiktokenCounter
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_message, count_messages
+from muntin.message_counts import count_message, count_messages
 from muntin.testing import check_request
 from muntin.tokens import count_tokens
 from strategies import content_blocks

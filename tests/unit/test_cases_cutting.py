@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from case_messages import A, S, T, U, call, fit_or_none, steps
 from muntin.exact import TiktokenCounter
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.messages import Message
 from muntin.result_reader import read_tool_result
 from muntin.result_store import ToolResultStore

@@ -18,7 +18,7 @@ from chats import Recorder, chat
 from muntin.compaction import HistoryCompactor
 from muntin.errors import ContextWindowExceeded
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.reinjection import is_state_block, reinject
 from muntin.shapes import view
 from muntin.state import AgentState

@@ -32,7 +32,7 @@ from case_messages import (
 from muntin.compaction import HistoryCompactor
 from muntin.fit import fit_messages
 from muntin.mending import repair
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.shapes import view
 from strategies import conversations
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, call, fit_or_none, steps, talk
 from muntin.fit import fit_messages
-from muntin.message_tokens import MessageCounts, count_messages
+from muntin.message_counts import MessageCounts, count_messages
 from muntin.report.caching import cache_warnings
 from muntin.tokens import count_tokens
 from strategies import conversations

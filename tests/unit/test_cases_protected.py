@@ -32,7 +32,7 @@ from chats import Recorder
 from muntin.compaction import HistoryCompactor
 from muntin.errors import ContextWindowExceeded
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.messages import Message
 from muntin.reinjection import is_state_block
 from muntin.shapes import view

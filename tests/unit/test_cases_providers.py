@@ -18,7 +18,7 @@ from case_messages import DOORS, A, S, U, fit_or_none, saying, sound, steps, tal
 from chats import Recorder
 from muntin.compaction import HistoryCompactor
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.shapes import view
 from muntin.testing import RequestRefused, check_request
 from muntin.trajectory import reduce_agent_sync

@@ -35,7 +35,7 @@ from muntin.config import MuntinConfig
 from muntin.counters import AnchoredCounter
 from muntin.errors import ContextWindowExceeded
 from muntin.fit import afit_messages, fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.messages import Message
 from muntin.reinjection import reinject
 from muntin.report import AssemblyReport

@@ -20,7 +20,7 @@ from muntin.compaction import HistoryCompactor
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.exact import TiktokenCounter
 from muntin.fit import fit_messages
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.result_reader import read_tool_result
 from muntin.result_store import ToolResultStore
 from muntin.testing import check_request

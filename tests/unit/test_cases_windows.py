@@ -20,7 +20,7 @@ from muntin.config import CompactionConfig, ContextConfig, WindowBudgetConfig
 from muntin.counters import AnchoredCounter, CounterWarning, counter_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.fit import fit_messages
-from muntin.message_tokens import MessageCounts, count_messages
+from muntin.message_counts import MessageCounts, count_messages
 from muntin.testing import ScriptedLLM, check_request
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools

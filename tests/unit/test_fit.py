@@ -9,7 +9,8 @@ import pytest
 
 from muntin.errors import ConfigurationError
 from muntin.fit import afit_messages, fit_messages
-from muntin.message_tokens import REPLY_TOKENS, MessageCounts, count_messages
+from muntin.message_counts import MessageCounts, count_messages
+from muntin.message_tokens import REPLY_TOKENS
 from muntin.testing import ScriptedLLM
 from muntin.tokens import count_tokens
 

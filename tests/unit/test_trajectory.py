@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.shapes import view
 from muntin.tokens import tokens_of
 from muntin.trajectory import (

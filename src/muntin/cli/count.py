@@ -92,7 +92,7 @@ def count(
 
 def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
     from muntin.cli.chats import read_chats
-    from muntin.message_tokens import count_messages
+    from muntin.message_counts import count_messages
     from muntin.shapes import view
 
     found: list[_Counted] = []

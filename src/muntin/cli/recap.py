@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.counters import counter_name, is_exact
-from muntin.message_tokens import REPLY_TOKENS, counts_for
+from muntin.message_counts import counts_for
+from muntin.message_tokens import REPLY_TOKENS
 from muntin.report import AssemblyReport, Decision, Event, Piece, SourceReport, preview_of
 from muntin.shapes.blocks import canonical_json
 from muntin.tool_schemas import count_tools
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from muntin.cli.chats import Chat
     from muntin.compaction.outcome import Compaction
     from muntin.counters import NamedCounter
-    from muntin.message_tokens import Measured
+    from muntin.message_counts import Measured
 
 __all__ = ("account_of",)
 

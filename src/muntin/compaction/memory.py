@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from muntin.compaction.recap import Recap
     from muntin.compaction.trail import Kind
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.shapes import MessageView
 
 __all__ = ("Memory",)

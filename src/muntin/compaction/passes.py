@@ -22,7 +22,8 @@ from muntin.compaction.outcome import Compaction, CompactionOutcome, CompactionR
 from muntin.compaction.recap import Recap
 from muntin.compaction.trail import Refusal
 from muntin.compaction.transcript import Transcriber
-from muntin.message_tokens import FRAMING_TOKENS, counts_for
+from muntin.message_counts import counts_for
+from muntin.message_tokens import FRAMING_TOKENS
 from muntin.reinjection import is_state_block
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from muntin.compaction.flight import Flight
     from muntin.compaction.recap import Recap
-    from muntin.message_tokens import MessageCounts
+    from muntin.message_counts import MessageCounts
     from muntin.shapes import MessageShape, MessageView
 
 __all__ = ("Entry", "Kind", "Refusal", "Trail", "digest_of")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from muntin.errors import ConfigurationError, ContextError
-from muntin.message_tokens import count_messages
+from muntin.message_counts import count_messages
 from muntin.shapes import view
 from muntin.tokens import TokenCounter, count_tokens
 

@@ -12,7 +12,8 @@ from muntin.draft import Draft, Plan
 from muntin.errors import ContextWindowExceeded
 from muntin.flow import Flow, arun, run
 from muntin.folding import entries_of, transcript_line
-from muntin.message_tokens import FRAMING_TOKENS, counts_for
+from muntin.message_counts import counts_for
+from muntin.message_tokens import FRAMING_TOKENS
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.shortening import shorten_held, shortener
 from muntin.tokens import TokenCounter, count_tokens

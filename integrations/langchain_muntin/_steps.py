@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import Runnable
 
-    from muntin.message_counts import Measured, MessageCounts
+    from muntin.measured import Measured
+    from muntin.message_counts import MessageCounts
     from muntin.prompts import PromptRegistry
     from muntin.shapes import MessageView
 

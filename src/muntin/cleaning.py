@@ -6,7 +6,6 @@ in copies; a conversation without any comes back as the same object.
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.segmentation import clean_text
@@ -14,30 +13,28 @@ from muntin.segmentation import clean_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.message_counts import Measured, MessageCounts
+    from muntin.measured import Conversation, Measured
+    from muntin.message_counts import MessageCounts
 
 __all__ = ("clean_messages",)
 
 
-_is_encodable = attrgetter("is_encodable")
-
-
 def clean_messages(
     messages: Sequence[Any], counts: MessageCounts
-) -> tuple[Sequence[Any], list[Measured]]:
+) -> tuple[Sequence[Any], Conversation]:
     """Replace messages that hold lone surrogates, and measure all on the way.
 
     Returns:
-        The messages (the same object when there was nothing to replace), and each one measured.
+        The messages (the same object when there was nothing to replace), and what they cost.
     """
-    measured = counts.measure_all(messages)
-    if all(map(_is_encodable, measured)):
-        return messages, measured
+    read = counts.read(messages)
+    if read.is_encodable:
+        return messages, read
     clean = [
         message if one.is_encodable else _cleaned(message, one)
-        for message, one in zip(messages, measured, strict=True)
+        for message, one in zip(messages, read.measured, strict=True)
     ]
-    return clean, counts.measure_all(clean)
+    return clean, counts.read(clean)
 
 
 def _cleaned(message: Any, measured: Measured) -> Any:

@@ -8,11 +8,9 @@ It decides nothing: `escalation` does.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import compress
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from muntin.message_counts import Measured, MessageCounts
+    from muntin.measured import Conversation
+    from muntin.message_counts import MessageCounts
     from muntin.messages import Role
     from muntin.prompts import PromptRegistry
     from muntin.report import DecisionKind, Reason
@@ -59,9 +58,6 @@ class Plan:
     """Who writes recaps, for telling one from another; `None` asks nobody."""
 
 
-_tokens = attrgetter("tokens")
-
-
 class Draft:
     """Hold the working state of one fit."""
 
@@ -72,14 +68,15 @@ class Draft:
         *,
         tool_tokens: int,
         note_prefixes: tuple[str, ...],
-        measured: list[Measured] | None = None,
+        read: Conversation | None = None,
     ) -> None:
         self.messages = messages
         self.counts = counts
         self.counter = counts.counter
-        self.measured = counts.measure_all(messages) if measured is None else measured
+        read = counts.read(messages) if read is None else read
+        self.measured = read.measured
         # What is out costs nothing, and nothing else costs nothing: every message is framed.
-        self.size = array("q", map(_tokens, self.measured))
+        self.size = read.sizes[:]
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
         self.note_prefixes = note_prefixes

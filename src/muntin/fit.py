@@ -248,13 +248,13 @@ class _Job(Generic[MessagesT]):
             mended = mend(given, prompts=self.plan.prompts)
             if mended.changed:
                 messages, origins = mended, mended.origins
-        messages, measured = clean_messages(messages, self.counts)
+        messages, read = clean_messages(messages, self.counts)
         draft = Draft(
             messages,
             self.counts,
             tool_tokens=self.tool_tokens,
             note_prefixes=_prefixes(self.plan.prompts),
-            measured=measured,
+            read=read,
         )
         if draft.total > self.budget:
             draft.read()

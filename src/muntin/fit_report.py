@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from muntin.draft import Draft
-    from muntin.message_counts import Measured
+    from muntin.measured import Measured
     from muntin.report import DecisionKind, Reason
 
 __all__ = ("report_of",)

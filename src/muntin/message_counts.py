@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from muntin.measured import Conversation, Measured
 from muntin.message_tokens import REPLY_TOKENS, count_results, count_without_results
 from muntin.plain_data import are_equal, common_start, remembered
 from muntin.shapes import shape_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from muntin.shapes import MessageShape, MessageView
     from muntin.tokens import TokenCounter
 
-__all__ = ("Measured", "MessageCounts", "count_message", "count_messages", "counts_for")
+__all__ = ("MessageCounts", "count_message", "count_messages", "counts_for")
 
 _TEXTS = 64
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
@@ -32,23 +33,6 @@ _CONVERSATIONS = 8
 """Conversations that are recognised as a whole, and of which is kept what the next fit can use."""
 _LONG = 16
 """Messages from which on a conversation is worth recognising as a whole."""
-
-
-class Measured(NamedTuple):
-    """Remember one message: how it reads and what it costs."""
-
-    shape: MessageShape
-    """The shape that reads and changes it."""
-    view: MessageView
-    """What it says."""
-    tokens: int
-    """What it costs, framing included."""
-    parts: Any = None
-    """What it was read from, as it was then; `MessageShape.parts`."""
-    is_encodable: bool = True
-    """Whether it can be written as UTF-8: it holds no lone surrogate."""
-    result_tokens: tuple[int, ...] = ()
-    """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
 
 
 class MessageCounts:
@@ -80,7 +64,7 @@ class MessageCounts:
         self._by_key: OrderedDict[Hashable, tuple[Any, Measured]] = OrderedDict()
         self._characters = 0
         self._told: OrderedDict[Hashable, tuple[list[Measured], Any]] = OrderedDict()
-        self._seen: list[tuple[list[Any], list[Measured]]] = []
+        self._seen: list[Conversation] = []
         self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
 
@@ -98,14 +82,22 @@ class MessageCounts:
         Raises:
             ConfigurationError: No shape reads one of them.
         """
+        return self.read(messages).measured
+
+    def read(self, messages: Sequence[Any]) -> Conversation:
+        """Read and count a conversation, as `measure_all` does.
+
+        Raises:
+            ConfigurationError: No shape reads one of the messages.
+        """
         ratio = self._current_ratio()
         given = list(messages)
-        parts, found = self._recognised(given)
-        known = len(found)
+        found = self._recognised(given)
+        known = len(found.measured)
         if known < len(given):
-            found += self._measure(given[known:], ratio)
-        if _LONG <= len(found) <= self.capacity:
-            self._see([*parts, *[one.parts for one in found[known:]]], found, ratio)
+            found = found.and_then(self._measure(given[known:], ratio))
+        if _LONG <= len(given) <= self.capacity:
+            self._see(found, ratio)
         return found
 
     def _current_ratio(self) -> Any:
@@ -116,29 +108,29 @@ class MessageCounts:
                 self._start_over(ratio)
         return ratio
 
-    def _recognised(self, given: list[Any]) -> tuple[list[Any], list[Measured]]:
-        """Recall the longest beginning that was seen lately, and what it was read from."""
-        best: tuple[list[Any], list[Measured]] = ([], [])
+    def _recognised(self, given: list[Any]) -> Conversation:
+        """Recall the longest beginning that was seen lately."""
+        best, most = Conversation.empty(), 0
         if not self._seen:
             return best
         # Dicts are their own parts, and those of a conversation are all dicts or none is.
         if given and type(given[0]) is not dict:
             given = [shape_of(message).parts(message) for message in given]
-        for parts, measured in reversed(self._seen):
-            same = common_start(parts, given)
-            if same > len(best[0]):
-                best = (parts[:same], measured[:same])
+        for seen in reversed(self._seen):
+            same = common_start(seen.parts, given)
+            if same > most:
+                best, most = seen, same
             if same == len(given):
                 break
-        return best
+        return best.until(most)
 
-    def _see(self, parts: list[Any], found: list[Measured], ratio: Any) -> None:
+    def _see(self, found: Conversation, ratio: Any) -> None:
         """Remember a conversation, in place of what it goes on from."""
         with self._lock:
             if ratio != self._ratio:
                 return
-            others = [one for one in self._seen if not _goes_on(one[1], found)]
-            self._seen = [*others, (parts, found)][-_CONVERSATIONS:]
+            others = [one for one in self._seen if not _goes_on(one.measured, found.measured)]
+            self._seen = [*others, found][-_CONVERSATIONS:]
 
     def recall(self, key: Hashable, told: list[Measured]) -> Any:
         """Recall what was written about the same messages; `None` if nothing.

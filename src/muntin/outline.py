@@ -16,7 +16,8 @@ from muntin.turns import Division, divide
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.message_counts import Measured, MessageCounts
+    from muntin.measured import Measured
+    from muntin.message_counts import MessageCounts
     from muntin.shapes import MessageView
     from muntin.turns import Unit
 

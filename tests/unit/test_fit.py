@@ -179,3 +179,16 @@ def test_the_first_request_is_digested_however_long_ago_it_was(door: Door) -> No
     assert task not in note
     assert "ZX-4711" in note
     assert "/srv/export/q3.csv" in note
+
+
+def test_half_a_character_in_one_conversation_changes_nothing_in_another(door: Door) -> None:
+    """What was seen of a longer conversation is no reason to copy a shorter one."""
+    counts = MessageCounts(count_tokens)
+    history: list[dict[str, Any]] = [{"role": "user", "content": f"Say {at}."} for at in range(40)]
+    broken = [*history, {"role": "user", "content": "half \ud83d"}]
+    assert door(fit_messages, afit_messages, broken, budget=10_000, counts=counts).changed
+    fitted = door(fit_messages, afit_messages, history, budget=10_000, counts=counts)
+    assert fitted.messages is history
+    longer = [*history, {"role": "user", "content": "whole"}]
+    fitted = door(fit_messages, afit_messages, longer, budget=10_000, counts=counts)
+    assert fitted.messages is longer

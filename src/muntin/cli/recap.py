@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muntin.cli.chats import Chat
     from muntin.compaction.outcome import Compaction
     from muntin.counters import NamedCounter
-    from muntin.message_counts import Measured
+    from muntin.measured import Measured
 
 __all__ = ("account_of",)
 

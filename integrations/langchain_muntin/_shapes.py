@@ -41,6 +41,8 @@ interrupted). No provider is sent it."""
 
 _SOURCE = "lc_source"
 """LangChain's own key for messages that no person wrote."""
+_BESIDE = frozenset({"function_call", "reasoning", "reasoning_content", MARK, _SOURCE})
+"""Keys in `additional_kwargs` that say something, beside a refusal."""
 _LEGACY = "function:"
 _SKIPPED = frozenset({"tool_call_chunk", "server_tool_call_chunk"})
 """Pieces of a stream that stand in the message in whole form as well."""
@@ -83,6 +85,13 @@ class LangChainShape:
         """Read the message."""
         role = _role(message)
         calls = _calls(message)
+        content = message.content
+        if type(content) is str and _says_nothing_more(message.additional_kwargs):
+            # Most messages of most conversations: nothing to take apart.
+            text, results, answered = content, (), _answered(message)
+            if answered is not None:
+                text, results = "", (ToolResult(answered, content, _has_failed(message)),)
+            return MessageView(role, text, calls, results, name=message.name, id=message.id)
         read = BlockReader()
         known = {call.id for call in calls}
         for block in _blocks(message, known):
@@ -90,8 +99,7 @@ class LangChainShape:
         text, results = read.text, read.results
         answered = _answered(message)
         if answered is not None:
-            failed = getattr(message, "status", "success") == "error"
-            results = (*results, ToolResult(call_id=answered, text=text, is_error=failed))
+            results = (*results, ToolResult(answered, text, _has_failed(message)))
             text = ""
         elif role == "user" and results and not text.strip():
             role = "tool"
@@ -174,6 +182,14 @@ def _answered(message: BaseMessage) -> str | None:
     if isinstance(message, FunctionMessage):
         return f"{_LEGACY}{message.name}"  # the protocol has no ids
     return None
+
+
+def _says_nothing_more(beside: Mapping[str, Any]) -> bool:
+    return not beside or (beside.get("refusal") is None and _BESIDE.isdisjoint(beside))
+
+
+def _has_failed(message: BaseMessage) -> bool:
+    return message.__dict__.get("status") == "error"
 
 
 def _calls(message: BaseMessage) -> tuple[ToolCall, ...]:

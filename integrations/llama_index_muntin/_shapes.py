@@ -35,6 +35,7 @@ _TYPES = ("image_mimetype", "video_mimetype", "document_mimetype", "format")
 _SEALED = ("signature", "thought_signature", "encrypted_content", "redacted")
 _ROLES: dict[str, Role] = {"chatbot": "assistant"}
 _LEGACY = "function:"
+_SCALARS = (str, int, float, bytes)
 
 
 class LlamaIndexShape:
@@ -52,21 +53,29 @@ class LlamaIndexShape:
             block.text if type(block) is TextBlock else _plain(block) for block in message.blocks
         ]
         kwargs = message.additional_kwargs
-        return (message.role.value, blocks, _plain(kwargs) if kwargs else None)
+        return (message.role, blocks, _plain(kwargs) if kwargs else None)
 
     def view(self, message: ChatMessage) -> MessageView:
         """Read the message."""
         role = _ROLES.get(message.role.value) or role_of(message.role.value)
         beside = _calls_beside(message.additional_kwargs)
+        answered = answered_call(message)
+        name = message.additional_kwargs.get("name")
+        blocks = message.blocks
+        if len(blocks) == 1 and type(blocks[0]) is TextBlock:
+            # Most messages of most conversations: nothing to take apart.
+            text, results = blocks[0].text, ()
+            if answered is not None:
+                text, results = "", (ToolResult(answered, text),)
+            name = name if isinstance(name, str) else None
+            return MessageView(role, text, beside, results, name=name)
         read = BlockReader()
-        for block in message.blocks:
+        for block in blocks:
             _read(read, block)
         text, results = read.text, read.results
-        answered = answered_call(message)
         if answered is not None:
             results = (*results, ToolResult(call_id=answered, text=text))
             text = ""
-        name = message.additional_kwargs.get("name")
         return MessageView(
             role=role,
             text=text,
@@ -208,18 +217,18 @@ def _media(kind: str, block: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a value as plain comparable data, without copying texts."""
-    if value is None or isinstance(value, str | int | float | bytes):
+    if value is None or isinstance(value, _SCALARS):
         return value
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value)
+        return {str(key): _plain(part) for key, part in pairs.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in cast("Sequence[Any]", value)]
     if isinstance(value, BaseModel):
         fields: dict[str, Any] = dict(value.__dict__)
         if value.model_extra:
             fields.update(value.model_extra)
         return {key: _plain(part) for key, part in fields.items()}
-    if isinstance(value, dict):
-        pairs = cast("dict[Any, Any]", value)
-        return {str(key): _plain(part) for key, part in pairs.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in cast("Sequence[Any]", value)]
     return str(value)
 
 

@@ -10,6 +10,8 @@ from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from muntin.shapes import MessageShape, MessageView
 
 __all__ = ("Conversation", "Measured")
@@ -30,6 +32,8 @@ class Measured(NamedTuple):
     """Whether it can be written as UTF-8: it holds no lone surrogate."""
     result_tokens: tuple[int, ...] = ()
     """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
+    characters: int = 0
+    """Characters it holds on to, media and what nobody reads included."""
 
 
 class Conversation(NamedTuple):
@@ -43,17 +47,26 @@ class Conversation(NamedTuple):
     """What each costs, framing included."""
     is_encodable: bool
     """Whether all of them can be written as UTF-8."""
+    characters: int
+    """Characters they hold on to."""
 
     @classmethod
     def empty(cls) -> Conversation:
         """Make the conversation of no messages."""
-        return cls([], [], array("q"), is_encodable=True)
+        return cls([], [], array("q"), is_encodable=True, characters=0)
 
     def until(self, size: int) -> Conversation:
-        """Return its first messages."""
+        """Return its first messages; itself when these are all."""
+        if size == len(self.measured):
+            return self
         measured = self.measured[:size]
-        is_encodable = self.is_encodable or _all_encodable(measured)
-        return Conversation(self.parts[:size], measured, self.sizes[:size], is_encodable)
+        return Conversation(
+            self.parts[:size],
+            measured,
+            self.sizes[:size],
+            self.is_encodable or _all_encodable(measured),
+            _characters(measured),
+        )
 
     def and_then(self, measured: list[Measured]) -> Conversation:
         """Return the conversation that goes on with these messages."""
@@ -62,7 +75,13 @@ class Conversation(NamedTuple):
             self.measured + measured,
             self.sizes + array("q", [one.tokens for one in measured]),
             self.is_encodable and _all_encodable(measured),
+            self.characters + _characters(measured),
         )
+
+
+def _characters(measured: Iterable[Measured]) -> int:
+    """Count the characters that messages hold on to."""
+    return sum([one.characters for one in measured])
 
 
 def _all_encodable(measured: list[Measured]) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.measured import Conversation, Measured
 from muntin.message_tokens import REPLY_TOKENS, count_results, count_without_results
-from muntin.plain_data import are_equal, common_start, remembered
+from muntin.plain_data import are_equal, characters_of, common_start, remembered
 from muntin.shapes import shape_of
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
@@ -41,8 +41,9 @@ class MessageCounts:
     The same object is recognised by identity and compared with what it said before, so a message
     that was changed in place is counted anew. A message that says the same in another object is
     recognised, and the beginning of a conversation that was seen lately as a whole. A counter
-    whose `ratio` moves (a usage anchor) starts over. Bounded: what was remembered first is
-    forgotten first. Safe to share between threads.
+    whose `ratio` moves (a usage anchor) starts over. Bounded: beyond `capacity` messages or
+    `max_characters` that they hold on to, base64 included, what was remembered first is forgotten
+    first. Safe to share between threads.
 
     What was found out about a conversation is kept beside it, for whoever fits it again.
     """
@@ -131,6 +132,8 @@ class MessageCounts:
                 return
             others = [one for one in self._seen if not _goes_on(one.measured, found.measured)]
             self._seen = [*others, found][-_CONVERSATIONS:]
+            while sum(one.characters for one in self._seen) > self.max_characters:
+                del self._seen[0]
 
     def recall(self, key: Hashable, told: list[Measured]) -> Any:
         """Recall what was written about the same messages; `None` if nothing.
@@ -216,7 +219,9 @@ class MessageCounts:
             return known
         else:
             tokens, results = known.tokens, known.result_tokens
-        return Measured(shape, view, tokens, *remembered(parts), results)
+        copy, is_encodable = remembered(parts)
+        characters = characters_of(copy)
+        return Measured(shape, view, tokens, copy, is_encodable, results, characters)
 
     def _remember(self, met: dict[Hashable, tuple[Any, Measured]]) -> None:
         """Remember what messages say, and which objects said so last."""
@@ -225,7 +230,7 @@ class MessageCounts:
             if before is not None:
                 self._drop(before)
             self._by_key[key] = self._by_id[id(entry[0])] = entry
-            self._characters += _weight(entry[1].view)
+            self._characters += entry[1].characters
         while len(self._by_key) > 1 and (
             len(self._by_key) > self.capacity or self._characters > self.max_characters
         ):
@@ -233,7 +238,7 @@ class MessageCounts:
 
     def _drop(self, entry: tuple[Any, Measured]) -> None:
         self._by_id.pop(id(entry[0]), None)
-        self._characters -= _weight(entry[1].view)
+        self._characters -= entry[1].characters
 
     def _start_over(self, ratio: Any) -> None:
         self._by_id.clear()
@@ -263,13 +268,6 @@ def _key(view: MessageView) -> Hashable:
     if view.results:
         return view.results[0]
     return (view.text, view.calls[0].id) if view.calls else view.text
-
-
-def _weight(view: MessageView) -> int:
-    characters = len(view.text)
-    for result in view.results:
-        characters += len(result.text)
-    return characters
 
 
 def _warn_unknown(view: MessageView) -> None:

@@ -7,12 +7,13 @@ what the data means.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ("Same", "common_start", "remembered")
+__all__ = ("Same", "are_equal", "characters_of", "common_start", "remembered")
 
 
 def common_start(known: list[Any], given: list[Any]) -> int:
@@ -57,7 +58,8 @@ def remembered(value: Any) -> tuple[Any, bool]:
     """Copy plain data, to compare with later, and say whether it can be written as UTF-8.
 
     Numbers are wrapped in the copy, so that what was `1` does not equal `True` or `1.0`: they are
-    written differently, and so they count differently.
+    written differently, and so they count differently. An object that may change, such as the call
+    a client library builds up while it streams, equals the copy for as long as its fields do.
 
     Args:
         value: Dicts, lists and plain values.
@@ -99,7 +101,23 @@ def _copied(value: Any, odd: list[str]) -> Any:
         return [_copied(part, odd) for part in cast("list[Any]", value)]
     if isinstance(value, tuple):
         return tuple([_copied(part, odd) for part in cast("tuple[Any, ...]", value)])
-    return _Number(value) if isinstance(value, (int, float)) else value
+    if isinstance(value, (int, float)):
+        return _Number(value)
+    return value if isinstance(value, bytes) else _Live(value, odd)
+
+
+def characters_of(copy: Any) -> int:
+    """Count the characters and bytes that a copy from `remembered` holds on to."""
+    if isinstance(copy, (str, bytes)):
+        return len(copy)
+    if isinstance(copy, dict):
+        total = 0
+        for part in cast("dict[Any, Any]", copy).values():
+            total += len(part) if type(part) is str else characters_of(part)
+        return total
+    if isinstance(copy, (list, tuple)):
+        return sum(map(characters_of, cast("Sequence[Any]", copy)))
+    return copy.characters if isinstance(copy, _Live) else 0
 
 
 def _all_encodable(texts: Iterable[str]) -> bool:
@@ -138,3 +156,32 @@ class _Number:
         return type(other) is type(self._value) and repr(other) == repr(self._value)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals numbers, whose hash differs
+
+
+class _Live:
+    """An object as it was: equal to one of its type whose fields still are what they were."""
+
+    __slots__ = ("_fields", "_kind", "characters")
+
+    def __init__(self, value: Any, odd: list[str]) -> None:
+        self._kind = cast("type[object]", type(value))
+        self._fields = _copied(_fields_of(value), odd)
+        self.characters = characters_of(self._fields)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is self._kind and bool(_fields_of(other) == self._fields)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals objects that can change
+
+
+def _fields_of(value: Any) -> Any:
+    """List what an object holds, as plain data; itself in writing where it does not say."""
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    fields: Any = getattr(value, "__dict__", None)
+    if not isinstance(fields, dict):
+        return repr(value)
+    # What a pydantic model was given beyond its fields lies beside them.
+    extra: Any = getattr(value, "__pydantic_extra__", None)
+    held = cast("dict[str, Any]", fields)
+    return {**held, **cast("dict[str, Any]", extra)} if isinstance(extra, dict) else dict(held)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import UserDict
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from counters import characters
 from muntin.counters import AnchoredCounter
@@ -166,3 +168,55 @@ def test_a_field_nobody_reads_does_not_cost_another_count() -> None:
     found = [counts.measure(message) for message in stamped]
     assert spy.asked == ["same words"]
     assert [one.parts["at"] for one in found] == list(range(5))
+
+
+def test_what_is_held_on_to_counts_and_not_only_what_is_said() -> None:
+    """Screenshots say nothing and are most of what there is to remember."""
+    counts = MessageCounts(characters, max_characters=100_000)
+    for at in range(50):
+        source = {"type": "base64", "media_type": "image/png", "data": f"{at:04}{'A' * 20_000}"}
+        counts.measure({"role": "user", "content": [{"type": "image", "source": source}]})
+        arguments = "x" * 20_000
+        call = {"id": str(at), "function": {"name": "write", "arguments": arguments}}
+        counts.measure({"role": "assistant", "content": None, "tool_calls": [call]})
+    assert len(counts._by_key) <= 5  # pyright: ignore[reportPrivateUsage] - the bound itself
+
+
+class _Function(BaseModel):
+    name: str
+    arguments: str
+
+
+class _Call(BaseModel, extra="allow"):
+    id: str
+    function: _Function
+
+
+def test_an_object_that_changes_inside_a_message_is_counted_anew() -> None:
+    """Clients build a call up while it streams, and the message holds the object itself."""
+    call = _Call.model_validate(
+        {"id": "c1", "index": 0, "function": {"name": "w", "arguments": ""}}
+    )
+    block: UserDict[str, Any] = UserDict(type="text", text="short")
+    history: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": [block]},
+    ]
+    counts = MessageCounts(characters)
+    before = counts.measure_all(history)
+    assert [one.tokens for one in counts.measure_all(history)] == [one.tokens for one in before]
+    call.function.arguments = '{"text": "longer by far"}'
+    block["text"] = "longer by far"
+    after = counts.measure_all(history)
+    fresh = MessageCounts(characters).measure_all(history)
+    assert [one.tokens for one in after] == [one.tokens for one in fresh]
+    assert all(a.tokens > b.tokens for a, b in zip(after, before, strict=True))
+
+
+def test_whether_a_result_failed_is_part_of_what_was_read() -> None:
+    """Two runs that differ in nothing else leave different facts behind."""
+    counts = MessageCounts(characters)
+    for failed in (False, True):
+        history = [Message(f"m{at}", "user") for at in range(20)]
+        result = Message("done", "tool", tool_call_id="c", metadata={"is_error": failed})
+        assert counts.measure_all([*history, result])[-1].view.results[0].is_error is failed

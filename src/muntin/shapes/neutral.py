@@ -40,6 +40,7 @@ class NeutralShape:
             message.id,
             message.pinned,
             INJECTED in message.metadata,
+            bool(message.metadata.get("is_error", False)),
         )
 
     def view(self, message: Message) -> MessageView:

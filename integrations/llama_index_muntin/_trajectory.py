@@ -2,14 +2,21 @@
 
 A fit keeps a call with its result. FunctionAgent writes both as such. ReActAgent keeps reasoning
 steps, and CodeActAgent says results as the user, where they would pass for the newest question; so
-theirs are shown to the fit as rounds of calls under an id, and translated back by it.
+theirs are shown to the fit as rounds of calls under an id, and translated back by it. What a step
+did is the argument of its call, as a digest: only the same action again supersedes a result.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import TYPE_CHECKING, Any, cast
 
-from llama_index.core.agent.react.types import BaseReasoningStep, ObservationReasoningStep
+from llama_index.core.agent.react.types import (
+    ActionReasoningStep,
+    BaseReasoningStep,
+    ObservationReasoningStep,
+)
 from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
@@ -17,6 +24,7 @@ from llama_index_muntin._conversion import as_chat_message
 from llama_index_muntin._models import schemas_of
 from llama_index_muntin._shapes import SHAPE
 from muntin.prompts import DEFAULT_PROMPTS
+from muntin.shapes.blocks import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +88,10 @@ class _RoundSteps(Steps):
         """Copy a step with another text."""
         raise NotImplementedError
 
+    def action(self, item: Any) -> str:
+        """Return what a step did; two that did the same say the same here."""
+        return self.text(item)
+
     def shown(self, items: Sequence[Any]) -> list[Any]:
         """Return each step as a message: a call with its result, or a plain one."""
         messages: list[Any] = []
@@ -98,7 +110,7 @@ class _RoundSteps(Steps):
                 continue
             message: dict[str, Any] = {"role": "assistant", "content": self.text(item), _ID: mark}
             if follows:
-                function = {"name": "step", "arguments": "{}"}
+                function = {"name": "step", "arguments": _digest(self.action(item))}
                 message["tool_calls"] = [{"id": mark, "type": "function", "function": function}]
             messages.append(message)
         return messages
@@ -142,6 +154,13 @@ class ReasoningSteps(_RoundSteps):
         if isinstance(item, ObservationReasoningStep):
             return item.model_copy(update={"observation": text})
         return item
+
+    def action(self, item: BaseReasoningStep) -> str:
+        """Return the tool and what it was given, whatever was thought before."""
+        if isinstance(item, ActionReasoningStep):
+            given = cast("dict[str, Any]", item.action_input)  # pyright: ignore[reportUnknownMemberType] - theirs is a bare Dict
+            return f"{item.action} {canonical_json(given)}"
+        return self.text(item)
 
     def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Part what came out of the fit into messages and steps."""
@@ -214,3 +233,9 @@ def steps_of(agent: Any) -> Steps:
     if isinstance(agent, CodeActAgent):
         return CodeSteps(agent)
     return Steps(agent)
+
+
+def _digest(action: str) -> str:
+    """Write the arguments of a stand-in call: short, because the step says it in full."""
+    mark = hashlib.blake2b(action.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return json.dumps({"digest": mark})

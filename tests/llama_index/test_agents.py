@@ -71,10 +71,11 @@ def agent_of(
 ) -> tuple[Any, StrictLLM]:
     """Make an agent of a kind whose model calls a 3.1k-token tool so many times, then answers."""
     form = more.pop("form", "block")
+    parts = more.pop("parts", range(steps))
     script: list[Any] = {
-        "function": [call("read_log", part=n) for n in range(steps)] + ["All quiet."],
-        "react": [react(n) for n in range(steps)] + ["Thought: done.\nAnswer: All quiet."],
-        "code": [f"<execute>read_log({n})</execute>" for n in range(steps)] + ["All quiet."],
+        "function": [call("read_log", part=n) for n in parts] + ["All quiet."],
+        "react": [react(n) for n in parts] + ["Thought: done.\nAnswer: All quiet."],
+        "code": [f"<execute>read_log({n})</execute>" for n in parts] + ["All quiet."],
     }[kind]
     llm = StrictLLM(script, window=8000, num_output=500, form=form)
     knobs: dict[str, Any] = {"llm": llm, "tools": [read_log], **more}
@@ -135,6 +136,22 @@ def test_the_newest_result_is_always_there_in_full(kind: str) -> None:
 
     for part, request in enumerate(llm.requests[1:]):
         assert any(read_log(part) in str(message.content) for message in request)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_same_action_again_supersedes_a_result(kind: str) -> None:
+    """Five parts of a log are not one call made five times; four of them would be gone."""
+    note, digest = "the same call was made again", '"digest"'
+    agent, llm = agent_of(kind, 9)
+    run(with_window(agent), CompactingMemory.from_defaults(llm=llm))
+    different = "\n".join(str(message.content) for one in llm.requests for message in one)
+    assert note not in different
+    assert digest not in different
+    assert "id=tr_" in str([message.content for message in llm.requests[3]])
+
+    agent, llm = agent_of(kind, 5, parts=[1] * 5)
+    run(with_window(agent), CompactingMemory.from_defaults(llm=llm))
+    assert note in str([message.content for message in llm.requests[-1]])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -124,16 +124,37 @@ class ReadTool:
 
     def __call__(
         self,
-        id: str,  # noqa: A002 - the word the marker uses
-        start: int = 0,
-        limit: int = 4000,
-        pattern: str | None = None,
+        id: Any,  # noqa: A002 - the word the marker uses
+        start: Any = 0,
+        limit: Any = 4000,
+        pattern: Any = None,
     ) -> str:
-        """Read part of a result; say what was wrong instead of raising."""
+        """Read part of a result; say what was wrong instead of raising.
+
+        Models write numbers as text, and `null` for what they leave to the tool: both are read.
+        """
         try:
-            return self.read(id, start, limit, pattern)
+            return self.read(
+                str(id),
+                _whole("start", start, default=0),
+                _whole("limit", limit, default=4000),
+                None if pattern is None else str(pattern),
+            )
         except ContextError as error:
             return f"[{error}]"
+
+
+def _whole(name: str, written: Any, *, default: int) -> int:
+    """Read a whole number as a model writes it."""
+    if written is None:
+        return default
+    try:
+        number = float(written)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not number.is_integer():
+        raise ConfigurationError(f"{name} is a whole number of characters, not {written!r}")
+    return int(number)
 
 
 def read_tool(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,26 @@ def test_an_unknown_id_is_an_error_in_code_and_an_answer_for_a_model() -> None:
         read_tool_result("tr_0", store=STORE)
     assert read_tool(STORE)("tr_0").startswith("[no tool result has the id 'tr_0'")
     assert read_tool(STORE)(KEY, limit=-1) == "[limit must be 1 character or more, got -1]"
+
+
+@pytest.mark.parametrize(
+    ("start", "limit"),
+    [("3", "10"), (3.0, 10), (" 3 ", "10.0"), ("3", None), (None, "10"), (None, None)],
+)
+def test_numbers_are_read_as_models_write_them(start: Any, limit: Any) -> None:
+    """JSON of a model is not checked by anybody before it gets here."""
+    plain = {"start": 3 if start is not None else 0, "limit": 10 if limit is not None else 4000}
+    assert read_tool(STORE)(KEY, start, limit) == read_tool(STORE)(KEY, **plain)
+
+
+@pytest.mark.parametrize("odd", ["three", 1.5, "1.5", [1], {}, float("nan"), float("inf")])
+def test_what_is_no_number_is_named(odd: Any) -> None:
+    tool = read_tool(STORE)
+    for name in ("start", "limit"):
+        answer = tool(KEY, **{name: odd})
+        assert answer.startswith(f"[{name} is a whole number of characters")
+    assert tool(5).startswith("[no tool result has the id '5'")
+    assert isinstance(tool(KEY, pattern=5), str)
 
 
 def test_the_tool_says_what_it_takes() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chats import Recorder, chat, compact, said, texts
+from chats import Recorder, call, chat, compact, result, said, texts
 from muntin.compaction import HistoryCompactor
 from muntin.counters import AnchoredCounter
 from muntin.errors import StateCorruptError, StateVersionError
@@ -313,3 +313,41 @@ def test_recaps_that_were_continued_are_forgotten_before_other_conversations() -
     for history in quiet:
         assert compactor.compact(history)[0].content == "[Recap] SUM"
     assert summarize.calls == before
+
+
+def answered_run() -> tuple[list[Message], list[Message]]:
+    """A long question with rounds of parallel calls; and the same, answered, with another one."""
+    run = [said(0, tokens=60)]
+    for step in range(3):
+        ids = [f"c{step}-{number}" for number in range(4)]
+        run += [call(*ids), *(result(name) for name in ids)]
+    return run, [*run, said(1), said(2)]
+
+
+def test_folding_what_was_held_leaves_a_recap_of_all_it_tells(door: Door) -> None:
+    """A recap filed under the one message it took last was never found, and was paid for again."""
+    summarize = Recorder("SUM1", "SUM2", "NEVER")
+    compactor = HistoryCompactor(summarize, trigger_tokens=100, max_conversations=1)
+    run, answered = answered_run()
+    assert compact(door, compactor, run)[1] is run[0]
+    first = compact(door, compactor, answered)
+    assert texts(first)[0] == "[Recap] SUM2"
+    assert first[1:] == answered[11:]
+    for _ in range(3):
+        assert compact(door, compactor, answered) == first
+    assert summarize.calls == 2
+    recap = compactor.state(answered)["recaps"][0]
+    assert (recap["covered"], recap["held"]) == (11, [])
+
+
+def test_a_recap_never_reaches_a_conversation_that_only_opens_alike(door: Door) -> None:
+    """What another customer was told is nothing to put into this one's mouth."""
+    compactor = HistoryCompactor(Recorder("SUM"), trigger_tokens=100)
+    run, answered = answered_run()
+    compact(door, compactor, run)
+    compact(door, compactor, answered)
+    other = [run[0], *chat(7, start=21, tokens=20)]
+    summarize = Recorder("OTHER")
+    out = compact(door, compactor, other, summarize)
+    assert out[0].content == "[Recap] OTHER"
+    assert summarize.texts[0].startswith("user: m000")

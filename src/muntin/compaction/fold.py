@@ -86,12 +86,10 @@ def choose_fold(
     if len(fold) == recaps and recaps < 2:  # a recap alone is not summarised again
         return Fold(places=(), tokens=0, covered=0, held=())
     places = tuple(live[at] for at in fold)
-    covered = bisect_left(trail.spoken, places[-1] + 1)
-    held = tuple(
-        bisect_left(trail.spoken, live[at])
-        for at in sorted(keep)
-        if live[at] <= places[-1] and kinds[at] != "note"
-    )
+    # What was held may be all there is to fold. The recap still tells of all it told of before.
+    covered = bisect_left(trail.spoken, max(places[-1] + 1, covered_end(trail, recap)))
+    ordinals = [bisect_left(trail.spoken, live[at]) for at in sorted(keep) if kinds[at] != "note"]
+    held = tuple(ordinal for ordinal in ordinals if ordinal < covered)
     return Fold(
         places=places,
         tokens=sum(trail.entries[place].tokens for place in places),

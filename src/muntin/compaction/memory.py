@@ -104,8 +104,8 @@ class Memory:
             found.covered < len(chain) and chain[found.covered] == found.key
         ):
             found = None
-        least = found.covered if found else 0
-        for covered in range(len(chain) - 1, least, -1):
+        least = found.covered if found else 1
+        for covered in range(len(chain) - 1, least - 1, -1):
             known = self._recaps.get(chain[covered])
             if known is not None and known.covered == covered:
                 found = known
@@ -118,11 +118,11 @@ class Memory:
 
     def keep(self, recaps: Iterable[Recap], *, instead_of: Recap | None = None) -> None:
         """Remember recaps; the one they continue is the first to be forgotten from now on."""
+        if instead_of is not None and instead_of.key in self._recaps:
+            self._recaps.move_to_end(instead_of.key, last=False)
         for recap in recaps:
             self._recaps[recap.key] = recap
             self._recaps.move_to_end(recap.key)
-        if instead_of is not None and instead_of.key in self._recaps:
-            self._recaps.move_to_end(instead_of.key, last=False)
         while len(self._recaps) > self._max_recaps:
             self._recaps.popitem(last=False)
 

@@ -8,6 +8,7 @@ It decides nothing: `escalation` does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import compress
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
     from muntin.shapes import MessageView
     from muntin.turns import Unit
 
-__all__ = ("Draft", "Plan", "Shorten")
+__all__ = ("Draft", "Plan", "Shorten", "note_headings")
 
 Shorten = Callable[[str, int, int, str], str]
 """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text`."""
+
+_COUNT = "{count}"
+"""What stands in a heading for how many messages are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,26 @@ class Plan:
     """Who writes recaps, for telling one from another; `None` asks nobody."""
 
 
+def note_headings(prompts: PromptRegistry) -> re.Pattern[str]:
+    """Match what notes of earlier fits begin with: the whole heading, in whatever language.
+
+    A heading without a letter of its own would make a note of every number somebody says.
+    """
+
+    def every(*keys: str) -> str:
+        texts = (
+            text for key in keys for text in (prompts.get(key), *prompts.in_every_language(key))
+        )
+        own = [
+            text for text in dict.fromkeys(texts) if any(map(str.isalpha, text.replace(_COUNT, "")))
+        ]
+        return "|".join(re.escape(text).replace(re.escape(_COUNT), r"\d+") for text in own)
+
+    facts = every("conversation.digest", "conversation.omitted")
+    summary = every("trajectory.agent.marker")
+    return re.compile(rf"(?:{facts})(?:\n|\Z)|(?:{summary})(?=\S|\Z)")
+
+
 class Draft:
     """Hold the working state of one fit."""
 
@@ -67,7 +91,8 @@ class Draft:
         counts: MessageCounts,
         *,
         tool_tokens: int,
-        note_prefixes: tuple[str, ...],
+        prompts: PromptRegistry,
+        note_role: Role,
         read: Conversation | None = None,
     ) -> None:
         self.messages = messages
@@ -79,7 +104,8 @@ class Draft:
         self.size = read.sizes[:]
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
-        self.note_prefixes = note_prefixes
+        self.headings = note_headings(prompts)
+        self.note_role = note_role
         self.changed: dict[int, Any] = {}
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
         self.note: Any = None
@@ -95,9 +121,12 @@ class Draft:
     def read(self) -> None:
         """Find units and what is protected; only needed when something has to go."""
         self.was_read = True
-        self._starts = tuple({*(prefix[:1] for prefix in self.note_prefixes), "<"})
+        self._said = self._never_ours()
         self.outline = outline_of(
-            self.measured, self.counts, read=self._marked, key=self.note_prefixes
+            self.measured,
+            self.counts,
+            read=self._marked,
+            key=(self.headings, self.note_role, self._said),
         )
         views = self.views = self.outline.views
         self.units = self.outline.units
@@ -118,17 +147,18 @@ class Draft:
 
     def _marked(self, view: MessageView) -> MessageView:
         """Mark a note of an earlier fit: it comes back as an ordinary message with our heading."""
-        text = view.text
-        if (
-            text.startswith(self._starts)
-            and view.role in ("user", "system")
-            and (
-                text.startswith(self.note_prefixes)
-                or (text.startswith("<") and is_state_block(text))
-            )
-        ):
-            return view._replace(injected=True)
-        return view
+        if view.role not in ("user", "system", self.note_role):
+            return view
+        is_note = self.headings.match(view.text) and view not in self._said
+        return view._replace(injected=True) if is_note or _is_state(view) else view
+
+    def _never_ours(self) -> tuple[MessageView, ...]:
+        """Find what reads like a note and is the caller's: the newest question, the instruction."""
+        asked = (one.view for one in reversed(self.measured) if one.view.is_user_turn)
+        said = [next((view for view in asked if not _is_state(view)), None)]
+        if self.note_role != "system":
+            said += [one.view for one in self.measured[:1] if one.view.role == "system"]
+        return tuple(view for view in said if view and self.headings.match(view.text))
 
     def drop_state(self) -> None:
         """Take out the state an earlier fit put in: a newer one takes its place."""
@@ -278,11 +308,8 @@ class Draft:
 
     def body(self, view: MessageView) -> str:
         """Read a message without the heading that an earlier fit gave it."""
-        for prefix in self.note_prefixes:
-            if view.injected and view.text.startswith(prefix):
-                rest = view.text[len(prefix) :]
-                return rest if prefix.endswith("]") else rest.partition("]")[2].lstrip("\n")
-        return view.text
+        heading = self.headings.match(view.text) if view.injected else None
+        return view.text[heading.end() :] if heading else view.text
 
     def output(self, *, note_before: int | None = None) -> list[Any]:
         """Write the messages that stay, in their order, with the note in its place.
@@ -308,3 +335,7 @@ class Draft:
             self.note,
             *compress(after, self.size[place:]),
         ]
+
+
+def _is_state(view: MessageView) -> bool:
+    return view.text.startswith("<") and is_state_block(view.text)

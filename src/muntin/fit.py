@@ -253,7 +253,8 @@ class _Job(Generic[MessagesT]):
             messages,
             self.counts,
             tool_tokens=self.tool_tokens,
-            note_prefixes=_prefixes(self.plan.prompts),
+            prompts=self.plan.prompts,
+            note_role=self.plan.note_role,
             read=read,
         )
         if draft.total > self.budget:
@@ -338,12 +339,6 @@ def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
         raise ConfigurationError("give a budget, or the window to take it from")
     reserve = WindowBudgetConfig().output_reserve(window=window, model_max_output=None)
     return window - reserve, reserve
-
-
-def _prefixes(prompts: PromptRegistry) -> tuple[str, ...]:
-    """List the words notes begin with, by which a later fit knows them."""
-    own = prompts.get("conversation.digest").partition("{")[0]
-    return (own, prompts.get("trajectory.agent.marker"))
 
 
 def _like(given: Sequence[Any], messages: Sequence[Any]) -> Sequence[Any]:

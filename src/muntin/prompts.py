@@ -280,6 +280,11 @@ class PromptRegistry:
         pack.override(texts)
         cls._languages[language] = dict(texts)
 
+    @classmethod
+    def in_every_language(cls, key: str) -> tuple[str, ...]:
+        """Return a text as every language pack has it, to recognise what was written before."""
+        return tuple(texts[key] for texts in cls._languages.values() if key in texts)
+
     def keys(self) -> tuple[str, ...]:
         """List the known keys, sorted."""
         return tuple(sorted(self._texts))

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from muntin.draft import note_headings
 from muntin.errors import ConfigurationError
 from muntin.fit import afit_messages, fit_messages
 from muntin.message_counts import MessageCounts, count_messages
 from muntin.message_tokens import REPLY_TOKENS
+from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.testing import ScriptedLLM
 from muntin.tokens import count_tokens
 
 if TYPE_CHECKING:
     from conftest import Door
+    from muntin.messages import Role
 
 
 def _chat(turns: int) -> list[dict[str, str]]:
@@ -192,3 +195,67 @@ def test_half_a_character_in_one_conversation_changes_nothing_in_another(door: D
     longer = [*history, {"role": "user", "content": "whole"}]
     fitted = door(fit_messages, afit_messages, longer, budget=10_000, counts=counts)
     assert fitted.messages is longer
+
+
+def _one(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+_LIKE_NOTES = {
+    "a heading and words behind it": "[Earlier messages: 57 left out] is what I see. Why? ",
+    "a whole note": "[Earlier messages: 57 left out]\norder: A-3\nWhat does this mean? ",
+    "a summary's heading": "[Attempted Steps Summary] what does that heading mean? ",
+    "a whole summary": "[Attempted Steps Summary]all sold out. Is that so? ",
+    "a heading of another language": "[已尝试步骤的摘要] 是什么意思？ ",
+}
+_NUMBERS_FIRST = DEFAULT_PROMPTS.with_overrides(
+    {
+        "conversation.digest": "{count} messages were left out; facts:",
+        "conversation.omitted": "{count}",
+    }
+)
+
+
+@pytest.mark.parametrize("prompts", [None, _NUMBERS_FIRST], ids=["built in", "numbers first"])
+@pytest.mark.parametrize("text", _LIKE_NOTES.values(), ids=_LIKE_NOTES)
+def test_what_the_caller_says_is_never_taken_for_a_note(
+    text: str, prompts: PromptRegistry | None, door: Door
+) -> None:
+    """Somebody who pastes what stands in a prompt, and asks about it, would not be heard."""
+    chat = _chat(20)
+    for kept, given in (
+        (_one("system", text), [_one("system", text), *chat[1:]]),
+        (_one("user", text), [*chat[:-1], _one("user", text), _one("assistant", "So " * 99)]),
+    ):
+        out = door(fit_messages, afit_messages, given, budget=200, prompts=prompts).messages
+        assert out != given
+        assert kept in out
+
+
+def test_a_number_that_somebody_says_is_no_note() -> None:
+    """A heading of a number alone would take every number for what an earlier fit wrote."""
+    said = [_one("user", "42"), _one("assistant", "Of what? " * 40), _one("user", "3\nmetres. ")]
+    fitted = fit_messages(
+        [*_chat(9)[:1], *said, _one("user", "7")], budget=60, prompts=_NUMBERS_FIRST
+    )
+    assert fitted.messages[-2:] == [said[-1], _one("user", "7")]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("role", ["user", "system", "assistant"])
+@pytest.mark.parametrize("question", [None, "order A-1003"])
+def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, door: Door) -> None:
+    """What comes back with a note in it, in whatever language, leaves with one note."""
+    prompts, others = PromptRegistry(language), PromptRegistry("en" if language == "zh" else "zh")
+    history, notes = _chat(0)[:1], note_headings(prompts)
+    for at in range(40):
+        history = [*history, *_chat(at + 1)[-3:-1]]
+        asked = [*history, _one("user", "And the first one?")]
+        spoken = prompts if at % 2 else others
+        fitted = door(
+            fit_messages, afit_messages, asked,
+            budget=260, prompts=spoken, note_role=role, question=question,
+        )  # fmt: skip
+        assert sum(bool(notes.match(one["content"])) for one in fitted.messages) <= 1
+        history = fitted.messages[:-1]
+    assert any(notes.match(one["content"]) for one in history)

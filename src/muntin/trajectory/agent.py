@@ -108,7 +108,7 @@ def _policy(
     check_numbers(budget=budget, keep_recent_steps=keep, turn_start=turn_start)
     texts = prompts or DEFAULT_PROMPTS
     telling = Telling(kind="agent", counter=counter, prompts=texts)
-    draft = Draft(messages, counts_for(counter), tool_tokens=0, note_prefixes=(telling.marker,))
+    draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)
     if draft.total <= budget:
         return messages
     draft.read()

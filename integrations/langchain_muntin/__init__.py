@@ -20,6 +20,8 @@ except ModuleNotFoundError as missing:
         'langchain_muntin needs LangChain: pip install "muntin[langchain]"', name=missing.name
     ) from missing
 
+from langchain_muntin._interrupts import steering
+from muntin.control_flow import register_control_flow
 from muntin.shapes import register_shape
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from langchain_muntin.summarizer import ModelSummarizer
 
 register_shape(SHAPE)
+register_control_flow(steering)
 
 _HOMES = {
     "AssembledPrompt": "prompt_value",

@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
+from muntin.control_flow import is_control_flow
 from muntin.errors import ConfigurationError, SummaryError
 from muntin.threads import in_thread
 
@@ -152,8 +153,10 @@ def run(flow: Flow[ResultT], summarize: AnySummarizer, *, timeout: float | None 
             while True:
                 try:
                     reply = summarizer.answer(request)
-                except Exception as error:  # noqa: BLE001 - the policy decides what it means
-                    request = flow.throw(error)
+                except Exception as error:
+                    if is_control_flow(error):
+                        raise
+                    request = flow.throw(error)  # the policy decides what it means
                 else:
                     request = flow.send(reply)
         except StopIteration as end:
@@ -174,8 +177,10 @@ async def arun(
             while True:
                 try:
                     reply = await summarizer.aanswer(request)
-                except Exception as error:  # noqa: BLE001 - the policy decides what it means
-                    request = flow.throw(error)
+                except Exception as error:
+                    if is_control_flow(error):
+                        raise
+                    request = flow.throw(error)  # the policy decides what it means
                 else:
                     request = flow.send(reply)
         except StopIteration as end:

@@ -3,7 +3,8 @@
 Gathering is the only input and output of an assembly, and it happens once, before anything is
 decided. Sources are asked side by side: each sync one in a thread of its own, so that a slow one
 holds up nobody, each async one as a task. A source that fails says so by name; whether that ends
-the build or only leaves the source out is the source's own `on_error`.
+the build or only leaves the source out is the source's own `on_error`. What steers a framework,
+such as a graph that pauses, is no failure and passes through.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from muntin.candidates import Candidate
+from muntin.control_flow import is_control_flow
 from muntin.errors import AsyncSourceError, ConfigurationError, SourceError
 from muntin.threads import in_thread
 
@@ -265,8 +267,10 @@ async def agather(
             return _candidates(source.name, found)
         except TimeoutError as error:
             answer = _too_slow(source) if clock.expired() else _failed(source, error)
-        except Exception as error:  # noqa: BLE001 - whatever a source raises is named after it
-            answer = _failed(source, error)
+        except Exception as error:
+            if is_control_flow(error):
+                raise
+            answer = _failed(source, error)  # whatever a source raises is named after it
         if source.on_error == "raise":
             raise answer
         return answer
@@ -274,8 +278,10 @@ async def agather(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ask(source)) for source in sources]
-    except* SourceError as errors:
-        raise errors.exceptions[0] from errors.exceptions[0].__cause__
+    except ExceptionGroup as errors:
+        steering = (error for error in errors.exceptions if is_control_flow(error))
+        first = next(steering, errors.exceptions[0])
+        raise first from first.__cause__
     return _gathered(sources, [task.result() for task in tasks])
 
 
@@ -305,8 +311,10 @@ def _fetching(source: ContextSource, query: str, scope: Scope | None) -> Callabl
 def _outcome(source: ContextSource, query: str, scope: Scope | None) -> Answer:
     try:
         return _candidates(source.name, _sync_only(source.name, source.fetch(query, scope)))
-    except Exception as error:  # noqa: BLE001 - whatever a source raises is named after it
-        return _failed(source, error)
+    except Exception as error:
+        if is_control_flow(error):
+            raise
+        return _failed(source, error)  # whatever a source raises is named after it
 
 
 def _gathered(sources: Sequence[ContextSource], answers: Sequence[Answer]) -> Gathered:

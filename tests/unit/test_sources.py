@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import CallableSource, Candidate, SourceError
+from muntin.control_flow import register_control_flow
 from muntin.sources import GivenSource, agather, gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from conftest import Door
+    from muntin.sources import OnError
 
 _FOUND = [Candidate("Meals are capped at 80.", 0.9)]
 
@@ -100,3 +104,28 @@ def test_a_failing_source_is_named_through_both_doors() -> None:
 
     assert str(plain.value) == str(awaited.value)
     assert isinstance(plain.value.__cause__, ConnectionError)
+
+
+class _Paused(Exception):  # noqa: N818 - it is no error
+    pass
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("beside", ["nobody", "a failure"])
+def test_what_steers_a_framework_is_no_failure_of_the_source(
+    door: Door, on_error: OnError, beside: str
+) -> None:
+    """A pause that is taken for a failure leaves the source out, and nobody is ever asked."""
+    register_control_flow(lambda: (_Paused,))
+
+    def pause(query: str) -> list[str]:
+        raise _Paused
+
+    def fail(query: str) -> list[str]:
+        raise RuntimeError("no index")
+
+    sources = [CallableSource("rag", pause, on_error=on_error)]
+    if beside == "a failure":
+        sources.append(CallableSource("web", fail, on_error="skip"))
+    with pytest.raises(_Paused):
+        door(gather, agather, sources, "meals?")

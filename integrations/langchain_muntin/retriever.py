@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables.config import set_config_context
+from langchain_core.runnables.config import ensure_config, patch_config, set_config_context
 from pydantic import ConfigDict, Field
 
 from langchain_muntin._conversion import document_of
@@ -17,15 +17,20 @@ from langchain_muntin._given import standing_sources
 from langchain_muntin._models import ModelFacts
 from muntin.candidates import Scope  # noqa: TC001 - pydantic reads annotations
 from muntin.config import ContextConfig
+from muntin.errors import ConfigurationError
 from muntin.ranking import rank
 from muntin.sources import agather, gather
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from contextvars import Context
+
     from langchain_core.callbacks import (
         AsyncCallbackManagerForRetrieverRun,
         CallbackManagerForRetrieverRun,
     )
     from langchain_core.documents import Document
+    from langchain_core.runnables import RunnableConfig
 
     from muntin.sources import Gathered
 
@@ -72,7 +77,28 @@ class AssembledRetriever(BaseRetriever):
     counter: Any = Field(default=None, repr=False)
     """Counts tokens: a function of a text, or a model's name; `None` estimates."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    def invoke(
+        self,
+        input: str,  # noqa: A002 - the name Runnable gives it
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Retrieve documents; sources see the configuration of the run."""
+        with set_config_context(ensure_config(config)) as context:
+            return context.run(super().invoke, input, config, **kwargs)
+
+    async def ainvoke(
+        self,
+        input: str,  # noqa: A002 - the name Runnable gives it
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Retrieve documents without blocking the loop."""
+        with set_config_context(ensure_config(config)) as context:
+            asking = super().ainvoke(input, config, **kwargs)
+            return await asyncio.create_task(asking, context=context)
 
     def _get_relevant_documents(
         self,
@@ -82,13 +108,13 @@ class AssembledRetriever(BaseRetriever):
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        sources, whose = standing_sources(self.sources), scope or self.scope
-        with set_config_context({"callbacks": run_manager.get_child()}) as context:
+        most, sources, whose = self._most(k), standing_sources(self.sources), scope or self.scope
+        with _below(run_manager) as context:
             gathered = context.run(gather, sources, query, whose)
         vector = None
         if self.embeddings is not None:
             gathered, vector = embedded(gathered, query, self.embeddings)
-        return self._picked(gathered, vector, k or self.k)
+        return self._picked(gathered, vector, most)
 
     async def _aget_relevant_documents(
         self,
@@ -98,14 +124,21 @@ class AssembledRetriever(BaseRetriever):
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        sources, whose = standing_sources(self.sources), scope or self.scope
-        with set_config_context({"callbacks": run_manager.get_child()}) as context:
+        most, sources, whose = self._most(k), standing_sources(self.sources), scope or self.scope
+        with _below(run_manager) as context:
             asking = agather(sources, query, whose)
             gathered = await asyncio.create_task(asking, context=context)
         vector = None
         if self.embeddings is not None:
             gathered, vector = await aembedded(gathered, query, self.embeddings)
-        return self._picked(gathered, vector, k or self.k)
+        return self._picked(gathered, vector, most)
+
+    def _most(self, k: int | None) -> int | None:
+        """Return how many documents are wanted at most; `None` for all that fit."""
+        most = self.k if k is None else k
+        if most is not None and most < 1:
+            raise ConfigurationError(f"k must be at least 1, not {most}")
+        return most
 
     def _picked(
         self, gathered: Gathered, vector: list[float] | None, k: int | None
@@ -120,3 +153,11 @@ class AssembledRetriever(BaseRetriever):
         return [
             document_of(ranking.offers[at].candidate) for at in arranged(picked[:k], self.ordering)
         ]
+
+
+def _below(
+    run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
+) -> AbstractContextManager[Context]:
+    """Open the context of runs below this one: what it was told, and this run as their parent."""
+    config = patch_config(ensure_config(), callbacks=run_manager.get_child())
+    return set_config_context(config)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from langchain_core.runnables import RunnableLambda
 
+from muntin.cleaning import clean_messages
 from muntin.fit import FittedMessages, afit_messages, fit_messages
 from muntin.mending import repair
 from muntin.ordering import straight_order
@@ -133,12 +134,13 @@ class Sound:
 def sound(
     messages: Sequence[BaseMessage], counts: MessageCounts, prompts: PromptRegistry | None = None
 ) -> Sound:
-    """Put results behind their calls and mend broken pairs, where there are any.
+    """Make messages encodable, put results behind their calls, mend broken pairs: where needed.
 
-    Whether there are is found out from what is remembered of each message.
+    Whether it is needed is found out from what is remembered of each message.
     """
+    messages, read = clean_messages(messages, counts)
     given, notes = messages, list[str]()
-    measured = counts.measure_all(messages)
+    measured = read.measured
     views = [one.view for one in measured]
     order = straight_order(views)
     if order is not None:

@@ -323,7 +323,7 @@ def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:
 
 def _with(request: ModelRequest[Any], outgoing: Outgoing) -> ModelRequest[Any]:
     """Write what is sent into the request; the system message travels beside the messages."""
-    messages = list(outgoing.messages)
-    if request.system_message is not None:
-        messages = messages[1:]
-    return request.override(messages=cast("Any", messages))
+    messages: list[Any] = list(outgoing.messages)
+    if request.system_message is None:
+        return request.override(messages=messages)
+    return request.override(system_message=messages[0], messages=messages[1:])

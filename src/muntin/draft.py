@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from muntin.errors import ConfigurationError
 from muntin.message_tokens import REPLY_TOKENS
 from muntin.outline import outline_of
 from muntin.reinjection import is_state_block
@@ -40,6 +41,8 @@ __all__ = ("Draft", "Plan", "Shorten", "note_headings")
 Shorten = Callable[[str, int, int, str], str]
 """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text`."""
 
+_NOTE_ROLES = ("user", "system", "assistant")
+"""Roles in which something can be told; `tool` answers a call."""
 _COUNT = "{count}"
 """What stands in a heading for how many messages are left out."""
 
@@ -95,6 +98,9 @@ class Draft:
         note_role: Role,
         read: Conversation | None = None,
     ) -> None:
+        if note_role not in _NOTE_ROLES:
+            known = ", ".join(_NOTE_ROLES)
+            raise ConfigurationError(f"note_role is one of {known}, not {note_role!r}")
         self.messages = messages
         self.counts = counts
         self.counter = counts.counter

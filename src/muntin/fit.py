@@ -130,8 +130,8 @@ def fit_messages(
         The messages and the report.
 
     Raises:
-        ConfigurationError: Neither budget nor window is given, or one is not a positive number; or
-            no shape reads one of the messages.
+        ConfigurationError: Neither budget nor window is given, or one is not a positive number; a
+            note cannot have the role; or no shape reads one of the messages.
         ContextWindowExceeded: What must be kept is over the budget; it says by how much.
 
     ```python

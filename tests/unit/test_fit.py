@@ -15,6 +15,7 @@ from muntin.message_tokens import REPLY_TOKENS
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.testing import ScriptedLLM
 from muntin.tokens import count_tokens
+from muntin.trajectory import reduce_agent, reduce_agent_sync
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -33,6 +34,18 @@ def _chat(turns: int) -> list[dict[str, str]]:
 def test_a_budget_that_is_none_is_refused(budget: int, door: Door) -> None:
     with pytest.raises(ConfigurationError, match="above 0"):
         door(fit_messages, afit_messages, _chat(1), budget=budget)
+
+
+@pytest.mark.parametrize("role", ["banana", "tool", "", None])
+def test_a_role_in_which_nothing_can_be_told_is_refused(role: Any, door: Door) -> None:
+    """Written out, it makes the provider refuse the request; found late, only in a long chat."""
+    with pytest.raises(ConfigurationError, match="note_role is one of user, system, assistant"):
+        door(fit_messages, afit_messages, _chat(1), budget=900, note_role=role)
+    with pytest.raises(ConfigurationError, match="note_role"):
+        door(
+            reduce_agent_sync, reduce_agent, _chat(1),
+            summarize=lambda text, how: "", budget=900, note_role=role,
+        )  # fmt: skip
 
 
 def test_neither_budget_nor_window_is_refused() -> None:

@@ -57,7 +57,7 @@ async def reduce_agent(
         The same object when it fits, otherwise a new list.
 
     Raises:
-        ConfigurationError: A number is negative.
+        ConfigurationError: A number is negative, or a note cannot have the role.
         ContextWindowExceeded: What must be kept is over the budget.
     """
     flow = _policy(messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts)

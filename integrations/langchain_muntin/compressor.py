@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field
 
 from langchain_muntin._conversion import RELEVANCE, candidate_of, document_of
 from langchain_muntin._documents import Ordering, Picking, arranged
+from langchain_muntin._embedded import matched
 from langchain_muntin._models import ModelFacts
 
 if TYPE_CHECKING:
@@ -72,11 +73,15 @@ class BudgetCompressor(BaseDocumentCompressor):
         query: str,
         callbacks: Callbacks | None = None,  # noqa: ARG002 - nothing runs below this one
     ) -> Sequence[Document]:
-        """Return the documents worth their tokens."""
+        """Return the documents worth their tokens.
+
+        Raises:
+            ConfigurationError: The embeddings return more or fewer vectors than there are texts.
+        """
         texts = [document.page_content for document in documents]
         if self.embeddings is None or not texts:
             return self._picked(documents, None, None)
-        vectors = self.embeddings.embed_documents(texts)
+        vectors = matched(texts, self.embeddings.embed_documents(texts))
         return self._picked(documents, vectors, self.embeddings.embed_query(query))
 
     async def acompress_documents(
@@ -89,7 +94,7 @@ class BudgetCompressor(BaseDocumentCompressor):
         texts = [document.page_content for document in documents]
         if self.embeddings is None or not texts:
             return self._picked(documents, None, None)
-        vectors = await self.embeddings.aembed_documents(texts)
+        vectors = matched(texts, await self.embeddings.aembed_documents(texts))
         return self._picked(documents, vectors, await self.embeddings.aembed_query(query))
 
     def _picked(

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from pydantic import ValidationError
 
 from langchain_agents import prose
-from langchain_muntin import AssembledRetriever, BudgetCompressor
+from langchain_muntin import AssembledRetriever, BudgetCompressor, ContextAssembler
 from langchain_muntin._documents import within
 from langchain_worlds import LIBRARY, BM25Retriever, WordEmbeddings, library_store
 from muntin import CallableSource, Scope, SourceError, count_tokens, counter_for
@@ -74,6 +75,58 @@ def test_k_and_scope_can_be_given_per_call(door: Door) -> None:
     assert len(found(door, retriever, "q")) == 3
     documents = found(door, retriever, "q", k=2, scope=Scope(user="ada"))
     assert [document.page_content[:3] for document in documents] == ["ada", "ada"]
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_k_that_is_no_number_of_documents_is_an_error(door: Door, k: int) -> None:
+    """None wanted must not become all, nor all but the last."""
+    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY})
+
+    with pytest.raises(ConfigurationError, match=f"k must be at least 1, not {k}"):
+        found(door, retriever, "meals", k=k)
+    with pytest.raises(ValidationError):
+        AssembledRetriever(sources={}, k=k)
+
+
+@pytest.mark.parametrize(
+    "kind", [AssembledRetriever, BudgetCompressor, ContextAssembler], ids=lambda kind: kind.__name__
+)
+def test_a_misspelt_knob_is_an_error(kind: Any) -> None:
+    """A budget that is misspelt is no budget."""
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        kind(sources={}, window=4000, max_token=50)
+
+
+class Miscounting(Embeddings):
+    """Embed some texts too few, or too many."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, float(at)] for at in range(len(texts) + self.more)]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0]
+
+
+@pytest.mark.parametrize("more", [-2, -1, 1])
+def test_vectors_that_belong_to_no_text_are_an_error(door: Door, more: int) -> None:
+    """Vectors that are off by one give every text the meaning of its neighbour."""
+    embeddings = Miscounting(more)
+    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, embeddings=embeddings)
+    compressor = BudgetCompressor(embeddings=embeddings)
+    assembler = ContextAssembler(
+        window=8000, sources={"rag": lambda q: LIBRARY}, embeddings=embeddings
+    )
+    doors: tuple[Any, ...] = (
+        (retriever.invoke, retriever.ainvoke, ("meals",)),
+        (assembler.invoke, assembler.ainvoke, ("meals",)),
+        (compressor.compress_documents, compressor.acompress_documents, (LIBRARY, "meals")),
+    )
+    for plain, twin, asked in doors:
+        with pytest.raises(ConfigurationError, match=f"returned {8 + more} vectors for 8 texts"):
+            door(plain, twin, *asked)
 
 
 def test_embeddings_and_orderings(door: Door) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.candidates import Candidate
 from muntin.errors import ConfigurationError, ContextError, SourceError
+from muntin.plain_data import Same
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.recall_stores import result_text, store_calls
 from muntin.segmentation import clean_text
@@ -116,8 +117,9 @@ class ContextRetriever:
     Args:
         vector_store: A LangChain vector store, a LlamaIndex index, or anything with
             `search(query, top_k=)` and `add(text, metadata=)`. A retriever can be asked only.
-        cache: Remembers answers; None makes a `RecallCache` of its own. Writes that do not go
-            through `index_interaction` are seen when entries age.
+        cache: Remembers answers; None makes a `RecallCache` of its own. Several retrievers may
+            share one, also over different stores. Writes that do not go through
+            `index_interaction` are seen when entries age.
         counter: How to count.
         prompts: The words of labels and of indexed interactions.
 
@@ -220,7 +222,9 @@ class ContextRetriever:
             raise ConfigurationError(
                 f"recall needs k and max_tokens of at least 1, got k={k}, max_tokens={max_tokens}"
             )
-        key = (query, k, max_tokens)
+        # A cache may be shared: another store, counter or wording answers otherwise.
+        asked = (self.vector_store, self._counter, self._prompts)
+        key = (*map(Same, asked), query, k, max_tokens)
         generation = self.cache.generation
         remembered = self.cache.look(key)
         if remembered is not None:

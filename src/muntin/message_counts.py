@@ -315,7 +315,7 @@ def count_message(message: Any, *, counter: TokenCounter = count_tokens) -> int:
 
 def count_messages(
     messages: Sequence[Any],
-    tools: Sequence[Any] = (),
+    tools: Sequence[Any] | None = (),
     *,
     counter: TokenCounter = count_tokens,
 ) -> int:
@@ -324,6 +324,7 @@ def count_messages(
     Args:
         messages: Messages of any shape, also mixed.
         tools: Tool schemas as they are sent: OpenAI or Anthropic dicts, or bare function dicts.
+            `None` sends none.
         counter: Any callable from text to tokens. The framing is the same for all of them.
 
     Raises:
@@ -338,4 +339,4 @@ def count_messages(
     """
     counts = counts_for(counter)
     total = sum(one.tokens for one in counts.measure_all(messages))
-    return total + REPLY_TOKENS + count_tools(tools, counter=counter)
+    return total + REPLY_TOKENS + count_tools(tools or (), counter=counter)

@@ -75,8 +75,13 @@ class ToolResultStore(ABC):
             The id, or None where the text alone is larger than the whole store.
 
         Raises:
+            ConfigurationError: It is no text.
             StateError: It could not be written.
         """
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers' own
+            raise ConfigurationError(
+                f"a tool result is stored as text, not as {type(text).__name__}"
+            )
         data = text.encode("utf-8", "surrogatepass")
         result_id = f"tr_{hashlib.sha256(data).hexdigest()[:20]}"
         return result_id if self.write(result_id, data) else None

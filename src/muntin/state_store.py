@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from muntin.errors import (
+    ConfigurationError,
     StateConflictError,
     StateCorruptError,
     StateNotFound,
@@ -63,6 +64,10 @@ class StateStore:
     """
 
     def __init__(self, place: Place) -> None:
+        if isinstance(place, (str, PurePath)):
+            raise ConfigurationError(
+                f"say how {place} is kept: StateStore.directory(...) or StateStore.sqlite(...)"
+            )
         self._place = place
         self.name = place.name
 

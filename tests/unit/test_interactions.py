@@ -301,3 +301,26 @@ def test_a_llama_index_index_fits(door: Door) -> None:
     door.call(recall, "index_interaction", "Which seat?", "14C", {"user": "u"})
     text = door.call(recall, "get_relevant_context", "seat")
     assert text == "[Relevant context 1]\nQ: Which seat?\nA: 14C"
+
+
+def test_a_shared_cache_does_not_answer_one_store_from_another() -> None:
+    """What one user asked about must not be told to the next."""
+
+    class Shelf:
+        def __init__(self, *texts: str) -> None:
+            self.texts = texts
+
+        def search(self, query: str, top_k: int) -> list[str]:
+            return list(self.texts[:top_k])
+
+    cache = RecallCache()
+    anns = Shelf("Ann earns 4,000.")
+    ann, bob = ContextRetriever(anns, cache=cache), ContextRetriever(Shelf("Bob"), cache=cache)
+    assert "Ann" in ann.get_relevant_context("salary")
+    assert "Ann" not in bob.get_relevant_context("salary")
+    asked = len(cache)
+    assert "Ann" in ContextRetriever(anns, cache=cache).get_relevant_context("salary")
+    assert len(cache) == asked
+    wide = ann.get_relevant_context("salary", max_tokens=50)
+    costly = ContextRetriever(anns, cache=cache, counter=lambda text: 10 * len(text))
+    assert costly.get_relevant_context("salary", max_tokens=50) != wide

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -112,3 +112,9 @@ def test_an_own_store_needs_three_methods() -> None:
 
     store = Own()
     assert store.get(store.put("x") or "") == "x"
+
+
+@pytest.mark.parametrize("odd", [b"bytes", None, 5, ["text"]])
+def test_only_text_is_stored(odd: Any) -> None:
+    with pytest.raises(ConfigurationError, match=type(odd).__name__):
+        ToolResultStore.in_memory().put(odd)

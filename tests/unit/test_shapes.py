@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from muntin.errors import ConfigurationError
+from muntin.fit import fit_messages
+from muntin.message_counts import count_message
 from muntin.messages import Message, ToolCall
 from muntin.shapes import MessageView, register_shape, shape_of, view
 from muntin.shapes.blocks import image_size
@@ -235,3 +237,20 @@ def test_a_registered_shape_is_used() -> None:
 
     register_shape(LetterShape())
     assert view(Letter()).text == "dear"
+
+
+def test_ids_are_text_on_both_sides_whatever_they_are_written_as() -> None:
+    """Some frameworks number their calls; a result must still find the call it answers."""
+    for identifier in (0, 1, 1.5, "1"):
+        call = {"id": identifier, "function": {"name": "look", "arguments": "{}"}}
+        asked = view({"role": "assistant", "content": None, "tool_calls": [call]})
+        answered = view({"role": "tool", "tool_call_id": identifier, "content": "a door"})
+        assert answered.results[0].call_id == asked.calls[0].id == str(identifier)
+
+
+@pytest.mark.parametrize("odd", [1, None, True, "look", ["look", 1]])
+def test_a_call_that_says_nothing_about_itself_is_still_charged(odd: Any) -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [odd]}
+    assert view(message).calls[0].arguments
+    assert count_message(message) > count_message({"role": "assistant", "content": None})
+    assert fit_messages([message, {"role": "user", "content": "hi"}], budget=100).messages

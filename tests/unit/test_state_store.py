@@ -330,3 +330,9 @@ def test_async_saves_do_not_block_each_other_into_losing(tmp_path: Path) -> None
     asyncio.run(all_at_once())
     assert sorted(map(str, store.load().key_findings)) == sorted(f"f{n}" for n in range(12))
     assert store.load().revision == 12
+
+
+def test_a_path_alone_does_not_say_how_a_state_is_kept(tmp_path: Path) -> None:
+    for place in (tmp_path, str(tmp_path)):
+        with pytest.raises(ConfigurationError, match=r"StateStore\.directory"):
+            StateStore(place)  # pyright: ignore[reportArgumentType] - what people write first

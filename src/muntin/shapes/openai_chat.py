@@ -135,7 +135,13 @@ def _answered(message: Mapping[str, Any]) -> str:
 
     A `function` message names the function where a `tool` message names the call.
     """
-    return message.get("tool_call_id") or _legacy_id(message)
+    given = message.get("tool_call_id")
+    return given if type(given) is str and given else _written(given) or _legacy_id(message)
+
+
+def _written(identifier: Any) -> str:
+    """Write an id as text: some frameworks number their calls."""
+    return "" if identifier is None else str(identifier)
 
 
 def _legacy_id(message: Mapping[str, Any]) -> str:
@@ -161,9 +167,12 @@ def _call(call: Any) -> ToolCall:
     entry = as_block(call)
     if entry is None:
         dump = getattr(call, "model_dump", None)
+        if not callable(dump) and not hasattr(call, "__dict__"):
+            # A call that says nothing about itself is still sent, so it is still charged.
+            return ToolCall("", "", canonical_json(call))
         entry = cast("Block", dump() if callable(dump) else vars(call))
     inner = as_block(entry.get("function")) or as_block(entry.get("custom")) or entry
-    return _named(inner, str(entry.get("id") or ""))
+    return _named(inner, _written(entry.get("id")))
 
 
 def _named(inner: Mapping[str, Any], identifier: str) -> ToolCall:

@@ -95,6 +95,9 @@ class DigestEntry:
     """Name of the tool for a call or a result; empty otherwise."""
     arguments: str = ""
     """Arguments of a call, as JSON; empty for everything that is not a call."""
+    call_id: str = ""
+    """Id of the call that this is, or that this result answers; empty where there is none: then a
+    result answers the oldest call of its tool that waits for one."""
     is_error: bool = False
     """Whether the result says that the call failed. Words that say so are recognised as well."""
 
@@ -221,10 +224,11 @@ class _Table:
         self._items: dict[object, _Item] = {}
         self._order = 0
         self._entries = len(entries)
-        calls: list[DigestEntry] = []
+        calls: dict[object, DigestEntry] = {}
         for at, entry in enumerate(entries):
+            if entry.role != "tool" and (entry.tool or entry.arguments):
+                calls[entry.call_id or at] = entry
             if entry.arguments:
-                calls.append(entry)
                 self._add_facts(entry.arguments, at, _CALLED)
             if entry.text:
                 self._add_facts(entry.text, at, _USES_BY_ROLE.get(entry.role, 0))
@@ -283,13 +287,11 @@ class _Table:
 
 
 def _remarks(
-    entry: DigestEntry, calls: list[DigestEntry]
+    entry: DigestEntry, calls: dict[object, DigestEntry]
 ) -> Iterator[tuple[str, str, _RemarkKind]]:
     """Quote what an entry says in words that the next step must not forget."""
     if entry.role == "tool":
-        call = next((c for c in calls if entry.tool in ("", c.tool)), None)
-        if call is not None:
-            calls.remove(call)
+        call = _answered(entry, calls)
         problem = _problem(entry)
         if problem:
             values = ", ".join(f.value for f in facts_of(call.arguments)) if call else ""
@@ -303,6 +305,14 @@ def _remarks(
                 if is_settling(sentence):
                     said = _cut(sentence)
                     yield ("said" if entry.role == "user" else "noted"), said, "settled"
+
+
+def _answered(entry: DigestEntry, calls: dict[object, DigestEntry]) -> DigestEntry | None:
+    """Take out the call that a result answers; `None` when it is not among them."""
+    if entry.call_id:
+        return calls.pop(entry.call_id, None)
+    key = next((key for key, call in calls.items() if entry.tool in ("", call.tool)), None)
+    return None if key is None else calls.pop(key)
 
 
 def _problem(entry: DigestEntry) -> str:

@@ -255,12 +255,15 @@ def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
     if text or stubs:
         yield DigestEntry(text=ends_of("\n".join([text, *stubs]), characters), role=view.role)
     for call in view.calls:
-        yield DigestEntry(tool=call.name, arguments=ends_of(call.arguments, characters))
+        yield DigestEntry(
+            tool=call.name, arguments=ends_of(call.arguments, characters), call_id=call.id
+        )
     for result in view.results:
         yield DigestEntry(
             text=ends_of(result.text, characters),
             role="tool",
             tool=view.name or "",
+            call_id=result.call_id,
             is_error=result.is_error,
         )
 

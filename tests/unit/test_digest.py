@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muntin.digest import DigestEntry, digest
 from muntin.tokens import count_tokens
@@ -70,6 +72,37 @@ def test_a_failed_call_is_told_with_its_values() -> None:
         DigestEntry(role="tool", text="fine", is_error=False),
     ]
     assert "failed: cancel #W1, late: Error: already delivered" in digest(entries, max_tokens=99)
+
+
+@given(st.permutations(range(5)), st.sets(st.integers(0, 4)), st.sets(st.integers(0, 4)))
+def test_a_failure_is_told_of_the_call_that_failed(
+    order: list[int], failed: set[int], bare: set[int]
+) -> None:
+    """Parallel calls come back in any order; blaming the wrong one has it made again."""
+    calls = [
+        DigestEntry(
+            tool=f"tool{n}", arguments="" if n in bare else f'{{"id": "A-{n}"}}', call_id=f"c{n}"
+        )
+        for n in range(5)
+    ]
+    results = [
+        DigestEntry(role="tool", call_id=f"c{n}", text="Error: down" if n in failed else "done")
+        for n in order
+    ]
+    shown = digest([*calls, *results], max_tokens=999).splitlines()
+    told = {line for line in shown if line.startswith("failed")}
+    assert told == {f"failed: tool{n}{'' if n in bare else f' A-{n}'}: Error: down" for n in failed}
+
+
+def test_a_failure_without_an_id_is_told_of_the_oldest_call_that_waits() -> None:
+    """Legacy functions have no ids; a call without arguments is a call as well."""
+    entries = [
+        DigestEntry(tool="ping"),
+        call("pay", order="#B2"),
+        DigestEntry(role="tool", text="Error: down"),
+        DigestEntry(role="tool", text="paid"),
+    ]
+    assert "failed: ping: Error: down" in digest(entries, max_tokens=99)
 
 
 @pytest.mark.parametrize(

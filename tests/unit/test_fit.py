@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from muntin.draft import note_headings
@@ -13,6 +14,7 @@ from muntin.fit import afit_messages, fit_messages
 from muntin.message_counts import MessageCounts, count_messages
 from muntin.message_tokens import REPLY_TOKENS
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.shapes import view
 from muntin.testing import ScriptedLLM
 from muntin.tokens import count_tokens
 from muntin.trajectory import reduce_agent, reduce_agent_sync
@@ -272,3 +274,71 @@ def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, d
         assert sum(bool(notes.match(one["content"])) for one in fitted.messages) <= 1
         history = fitted.messages[:-1]
     assert any(notes.match(one["content"]) for one in history)
+
+
+@pytest.mark.parametrize("shape", ["message", "openai-chat", "openai-responses", "anthropic"])
+def test_the_note_blames_the_call_that_failed(shape: str, door: Door) -> None:
+    """Results of parallel calls come back in another order, whatever the provider."""
+    from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
+
+    write = _Writer(shape)
+    write.say("user", "Pay the orders. " * 30)
+    first, second = write.call("", ["order A-111", "order B-222"])
+    write.answer([second, first], ["Error: card declined", "paid"])
+    write.say("assistant", "word " * 900)
+    write.say("user", "And now?")
+    fitted = door(fit_messages, afit_messages, write.messages, budget=200)
+    told = [line for one in fitted.messages for line in view(one).text.splitlines()]
+    assert [line for line in told if line.startswith("failed")] == [
+        "failed: look order B-222: Error: card declined"
+    ]
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), 100.0, "100", True, 0, -1, [100]])
+@pytest.mark.parametrize("name", ["budget", "window"])
+def test_a_budget_is_a_whole_number_above_zero(door: Door, name: str, odd: Any) -> None:
+    """NaN is neither above nor below anything, so nothing would ever be over it."""
+    with pytest.raises(ConfigurationError, match=name):
+        door(fit_messages, afit_messages, [{"role": "user", "content": "hi"}], **{name: odd})
+
+
+def test_numbers_of_numpy_are_whole_numbers(door: Door) -> None:
+    messages = [{"role": "user", "content": "hi"}]
+    assert not door(fit_messages, afit_messages, messages, budget=np.int64(100)).changed
+
+
+def test_what_can_be_read_only_once_is_refused_unread(door: Door) -> None:
+    """A generator would be empty by the time its messages are sent."""
+    history = [{"role": "user", "content": "hi"}]
+    given = iter(history)
+    odd: list[Any] = [given, {"role": "user", "content": "hi"}, "hi", set[str](), None]
+    for messages in odd:
+        with pytest.raises(ConfigurationError, match="sequence"):
+            door(fit_messages, afit_messages, messages, budget=100)
+    assert next(given) is history[0]
+
+
+def test_one_fit_counts_by_one_counter(door: Door) -> None:
+    """A report that names one counter for the figures of another misleads."""
+    messages = [{"role": "user", "content": "hi"}]
+    counts = MessageCounts(count_tokens)
+    with pytest.raises(ConfigurationError, match="count_tokens"):
+        door(fit_messages, afit_messages, messages, budget=100, counts=counts, counter=len)
+    fitted = door(
+        fit_messages, afit_messages, messages, budget=100, counts=MessageCounts(len), counter=len
+    )
+    assert fitted.report.used == count_messages(messages, counter=len)
+
+
+def test_a_counter_that_counts_in_parts_of_tokens_is_named(door: Door) -> None:
+    def quarters(text: str) -> Any:
+        return len(text) / 4
+
+    with pytest.raises(ConfigurationError, match="quarters"):
+        door(
+            fit_messages,
+            afit_messages,
+            [{"role": "user", "content": "hi"}],
+            budget=100,
+            counter=quarters,
+        )

@@ -14,11 +14,14 @@ It never asks a model unless a summariser is given, and it does not persist anyt
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from muntin.cleaning import clean_messages
 from muntin.config import WindowBudgetConfig
+from muntin.counters import counter_name
 from muntin.draft import Draft, Plan
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.escalation import require_room, shrink
@@ -124,7 +127,8 @@ def fit_messages(
         prompts: Texts of notes and marks; `None` means the built-in English ones.
         note_role: Role of the note. `user` is accepted by every provider in every place.
         repair: Whether to mend broken pairs of calls and results first.
-        counts: Remembers what messages cost; `None` shares one per counter.
+        counts: Remembers what messages cost, by a counter of its own, which `counter` must not
+            contradict; `None` shares one per counter.
 
     Returns:
         The messages and the report.
@@ -222,14 +226,14 @@ class _Job(Generic[MessagesT]):
         repair: bool,
         counts: MessageCounts | None,
     ) -> None:
-        self.messages = messages
+        self.messages = _required_sequence(messages)
         self.budget, self.reserve = _budget(budget, window)
         self.window = window
         self.tools = tools
         self.state = state
         self.store = store
         self.repair = repair
-        self.counts = counts or counts_for(counter)
+        self.counts = _counts(counts, counter)
         self.tool_tokens = count_tools(tools, counter=self.counts.counter) if tools else 0
         self.plan = Plan(
             budget=self.budget,
@@ -329,7 +333,7 @@ class _Job(Generic[MessagesT]):
 def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
     """Return the budget and the reserve outside it."""
     for name, value in (("budget", budget), ("window", window)):
-        if value is not None and (isinstance(value, bool) or value < 1):
+        if value is not None and not _is_number_of_tokens(value):
             raise ConfigurationError(f"{name} is a number of tokens above 0, not {value!r}")
     if budget is not None:
         if window is not None and budget > window:
@@ -339,6 +343,32 @@ def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
         raise ConfigurationError("give a budget, or the window to take it from")
     reserve = WindowBudgetConfig().output_reserve(window=window, model_max_output=None)
     return window - reserve, reserve
+
+
+def _is_number_of_tokens(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0
+
+
+def _required_sequence(messages: MessagesT) -> MessagesT:
+    """Refuse what cannot be read twice, before anything of it is read."""
+    given: object = messages
+    is_list = hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    if not is_list or isinstance(given, (str, bytes, Mapping)):
+        kind = type(given).__name__
+        raise ConfigurationError(f"messages are a list or another sequence, not a {kind}")
+    return messages
+
+
+def _counts(counts: MessageCounts | None, counter: TokenCounter) -> MessageCounts:
+    """Take the counts given, which count by a counter of their own, or those of the counter."""
+    if counts is None:
+        return counts_for(counter)
+    if counter is not count_tokens and counter != counts.counter:
+        raise ConfigurationError(
+            f"counts count by {counter_name(counts.counter)} and counter is "
+            f"{counter_name(counter)}: give one of them, or MessageCounts(counter)"
+        )
+    return counts
 
 
 def _like(given: Sequence[Any], messages: Sequence[Any]) -> Sequence[Any]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from muntin.counters import counter_name
+from muntin.errors import ConfigurationError
 from muntin.measured import Conversation, Measured
 from muntin.message_tokens import REPLY_TOKENS, count_results, count_without_results
 from muntin.plain_data import are_equal, characters_of, common_start, remembered
@@ -215,6 +218,8 @@ class MessageCounts:
                 _warn_unknown(view)
             results = count_results(view, self.counter) if view.results else ()
             tokens = count_without_results(view, self.counter) + sum(results)
+            if type(tokens) is not int:
+                _require_whole(tokens, self.counter)
         elif known.shape is shape and are_equal(parts, known.parts):
             return known
         else:
@@ -268,6 +273,14 @@ def _key(view: MessageView) -> Hashable:
     if view.results:
         return view.results[0]
     return (view.text, view.calls[0].id) if view.calls else view.text
+
+
+def _require_whole(tokens: object, counter: TokenCounter) -> None:
+    if not isinstance(tokens, Integral):
+        raise ConfigurationError(
+            f"a counter returns whole numbers of tokens, and {counter_name(counter)} returned "
+            f"{type(tokens).__name__}: round up in it"
+        )
 
 
 def _warn_unknown(view: MessageView) -> None:

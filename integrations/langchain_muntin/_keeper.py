@@ -154,12 +154,13 @@ class Keeper:
     def _room(
         self, facts: ModelFacts, settings: Mapping[str, Any] | None
     ) -> tuple[int, int | None]:
-        window = facts.window(self.window)
-        if window is None:
+        divided = facts.division(self.window, self.division, settings)
+        if divided is None:
             if self.max_tokens is None:
                 raise _unknown(facts)
             return self.max_tokens, None
-        room = window.tokens - facts.reserve(window, self.division, settings)
+        window, reserve = divided
+        room = window.tokens - reserve
         return (room if self.max_tokens is None else min(room, self.max_tokens)), window.tokens
 
     def _counter_for(self, facts: ModelFacts) -> TokenCounter:

@@ -1,18 +1,21 @@
 """What a chat model says of itself: its window, what it may write, the tools bound to it.
 
-A model comes alone or wrapped (`bind_tools`, `with_config`, `with_retry`, `with_fallbacks`); what
-is bound to it travels with every request, so it is charged. Tool schemas are converted once per
-tool: conversion costs far more than counting.
+A model comes alone or wrapped (`bind_tools`, `with_config`, `with_retry`, `with_fallbacks`,
+`with_structured_output`); what is bound to it travels with every request, so it is charged. Where
+several may have to answer, a request has to fit each. Tool schemas are converted once per tool:
+conversion costs far more than counting.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import RunnableParallel, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
@@ -35,20 +38,31 @@ class ModelFacts:
     """The model itself, unwrapped; `None` where none is given."""
     bound: Mapping[str, Any]
     """What is bound to every request: tools, settings."""
+    fallbacks: tuple[ModelFacts, ...] = ()
+    """What is known of the models that are asked when it fails."""
 
     @classmethod
-    def of(cls, model: Any) -> ModelFacts:
-        """Look at a model, through whatever it is wrapped in."""
-        bound: dict[str, Any] = {}
-        inner: Any = model
-        while True:
-            if _is_binding(inner):
-                bound = {**inner.kwargs, **bound}
-                inner = inner.bound
-            elif hasattr(inner, "fallbacks") and hasattr(inner, "runnable"):
-                inner = inner.runnable
-            else:
-                return cls(model=inner, bound=bound)
+    def of(cls, model: Any, bound: Mapping[str, Any] | None = None) -> ModelFacts:
+        """Look at a model, through whatever it is wrapped in.
+
+        Args:
+            model: The model.
+            bound: What is bound to it further out; `None` is nothing.
+        """
+        bound = bound or {}
+        given: Any = model
+        if isinstance(model, RunnableBindingBase):
+            return cls.of(given.bound, {**given.kwargs, **bound})
+        if isinstance(model, RunnableWithFallbacks):
+            first, *others = (cls.of(one, bound) for one in given.runnables)
+            spare = (one for facts in others for one in (facts, *facts.fallbacks))
+            return replace(first, fallbacks=(*first.fallbacks, *spare))
+        asked = _asked_in(given)
+        if asked is not None:
+            inside = cls.of(asked, bound)
+            if isinstance(inside.model, BaseLanguageModel):
+                return inside
+        return cls(model=model, bound=bound)
 
     @property
     def name(self) -> str:
@@ -63,17 +77,54 @@ class ModelFacts:
         """List the schemas that travel with a request: bound ones, given ones, the answer's."""
         bound: object = self.bound.get("tools") or ()
         found = schemas_of([*cast("Sequence[Any]", bound), *tools])
-        answer = self.bound.get("response_format")
-        if not isinstance(answer, Mapping):
-            return found
-        return (*found, cast("Mapping[str, Any]", answer))
+        answers = (self.bound.get(key) for key in _ANSWER_KEYS)
+        return (*found, *schemas_of([one for one in answers if isinstance(one, (Mapping, type))]))
 
     def window(self, given: int | None) -> Window | None:
-        """Find out the window: the number, else what the model says; `None` when neither does.
+        """Find out the window: the number, else the smallest any of the models says.
+
+        Returns:
+            The window; `None` where there is no number and no model says any.
 
         Raises:
             ConfigurationError: The number is not positive.
         """
+        said = (one._own_window(given) for one in self._all)
+        known = [window for window in said if window is not None]
+        return min(known, key=lambda window: window.tokens, default=None)
+
+    def division(
+        self,
+        given: int | None,
+        config: WindowBudgetConfig,
+        settings: Mapping[str, Any] | None = None,
+    ) -> tuple[Window, int] | None:
+        """Divide the window of the model that leaves a request the least room.
+
+        Args:
+            given: Tokens of the window; `None` takes what the models say.
+            config: Decides where nobody asked for a number of tokens outright.
+            settings: Settings of this one request; `None` where there are none.
+
+        Returns:
+            The window and the tokens of it to keep free for the answer; `None` where it is unknown.
+
+        Raises:
+            ConfigurationError: The number is not positive.
+        """
+        windows = ((one, one._own_window(given)) for one in self._all)
+        divided = [
+            (window, one._reserve(window, config, settings))
+            for one, window in windows
+            if window is not None
+        ]
+        return min(divided, key=lambda parts: parts[0].tokens - parts[1], default=None)
+
+    @property
+    def _all(self) -> tuple[ModelFacts, ...]:
+        return (self, *self.fallbacks)
+
+    def _own_window(self, given: int | None) -> Window | None:
         if given is not None:
             said = None if self.model is None else _quiet(self.model)
             return Window(
@@ -82,8 +133,8 @@ class ModelFacts:
             )
         return None if self.model is None else _quiet(self.model)
 
-    def reserve(
-        self, window: Window, config: WindowBudgetConfig, settings: Mapping[str, Any] | None = None
+    def _reserve(
+        self, window: Window, config: WindowBudgetConfig, settings: Mapping[str, Any] | None
     ) -> int:
         """Return the tokens to keep free for the answer.
 
@@ -123,10 +174,20 @@ def _counter_of(name: str) -> TokenCounter:
 
 
 _OUTPUT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
+_ANSWER_KEYS = (
+    "response_format", "response_schema", "response_json_schema", "output_format", "format",
+)  # fmt: skip
+"""Under which keys integrations bind the schema of a structured answer, where it is no tool."""
 
 
-def _is_binding(model: object) -> bool:
-    return isinstance(model, RunnableBindingBase)
+def _asked_in(model: Any) -> Any:
+    """Return what is asked first in a chain, as `with_structured_output` makes one."""
+    if isinstance(model, RunnableSequence):
+        return cast("Any", model).first
+    if isinstance(model, RunnableParallel):
+        steps = list(cast("Any", model).steps__.values())
+        return steps[0] if len(steps) == 1 else None
+    return None
 
 
 def _first_number(values: Any) -> int | None:

@@ -79,7 +79,8 @@ class Ready:
             ConfigurationError: Nothing says how large a request may be.
         """
         facts = ModelFacts.of(made.model)
-        window = facts.window(made.window)
+        division = made.budget or WindowBudgetConfig()
+        window, reserve = facts.division(made.window, division) or (None, 0)
         if window is None and made.max_tokens is None:
             raise ConfigurationError(
                 "the context window is unknown: give window=, a model whose profile has "
@@ -87,8 +88,6 @@ class Ready:
             )
         if made.max_tokens is not None and made.max_tokens < 1:
             raise ConfigurationError(f"max_tokens must be at least 1, not {made.max_tokens}")
-        division = made.budget or WindowBudgetConfig()
-        reserve = 0 if window is None else facts.reserve(window, division)
         rooms = [made.max_tokens, None if window is None else window.tokens - reserve]
         counter = (facts if made.counter is None else ModelFacts.of(made.counter)).counter()
         tools = facts.schemas(made.tools)

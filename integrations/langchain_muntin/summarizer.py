@@ -112,11 +112,11 @@ class ModelSummarizer(Summarizer):
     def _room(self, request: SummaryRequest) -> int:
         given = self._max_input_tokens
         if given is None:
-            window = self._facts.window(None)
-            if window is None:
+            divided = self._facts.division(None, WindowBudgetConfig())
+            if divided is None:
                 given = _INPUT_TOKENS
             else:
-                reserve = self._facts.reserve(window, WindowBudgetConfig())
+                window, reserve = divided
                 given = window.tokens - max(reserve, request.max_tokens)
         framing = 2 * FRAMING_TOKENS + REPLY_TOKENS
         # Joined counts may differ from counts of parts by a few tokens: a little is left free.

@@ -251,6 +251,11 @@ class Draft:
         """Whether a unit holds something protected or is in flight."""
         return self.outline.unit_at[unit.first] in self._held
 
+    def is_note(self, unit: Unit) -> bool:
+        """Whether a unit is the note of an earlier fit."""
+        view = self.views[unit.first]
+        return view.injected and self.headings.match(view.text) is not None
+
     def unit_of(self, index: int) -> Unit:
         """Find the unit a message belongs to."""
         return self.units[self.outline.unit_at[index]]

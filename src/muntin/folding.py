@@ -109,14 +109,23 @@ def _choose(
     """Choose the units that go and those that stay, and write what the former leave behind."""
     foldable = draft.pick(marked)
     sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
+    # The note of an earlier fit goes first, wherever it stands: this fit writes the one note.
+    is_note = [draft.is_note(unit) for unit in foldable]
+    notes = sum(is_note)
+    if notes:
+        order = np.argsort(np.logical_not(is_note), kind="stable")
+        foldable, sizes = [foldable[at] for at in order], sizes[order]
     expected = int(sizes.sum())
     now = int(draft.sizes_of_units()[marked].sum())
     excess = draft.total - now + expected - target
 
     def chosen(note: int) -> tuple[list[Unit], list[Unit]]:
         if plan.question:
-            return _not_recalled(draft, plan, foldable, sizes.tolist(), expected - excess - note)
-        oldest = _oldest(sizes, excess + note, step)
+            gone, stay = _not_recalled(
+                draft, plan, foldable[notes:], sizes[notes:].tolist(), expected - excess - note
+            )
+            return [*foldable[:notes], *gone], stay
+        oldest = max(_oldest(sizes, excess + note, step), notes)
         return foldable[:oldest], foldable[oldest:]
 
     folded, kept = chosen(draft.allowance)

@@ -264,12 +264,16 @@ def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, d
     prompts, others = PromptRegistry(language), PromptRegistry("en" if language == "zh" else "zh")
     history, notes = _chat(0)[:1], note_headings(prompts)
     for at in range(40):
-        history = [*history, *_chat(at + 1)[-3:-1]]
+        history = [
+            *history,
+            _one("user", f"Where is order A-{1000 + at} of 2024-05-{at % 28 + 1:02d}? " * 6),
+            _one("assistant", f"Order A-{1000 + at} left the house at /srv/a{at}.csv. " * 9),
+        ]
         asked = [*history, _one("user", "And the first one?")]
         spoken = prompts if at % 2 else others
         fitted = door(
             fit_messages, afit_messages, asked,
-            budget=260, prompts=spoken, note_role=role, question=question,
+            budget=700, prompts=spoken, note_role=role, question=question,
         )  # fmt: skip
         assert sum(bool(notes.match(one["content"])) for one in fitted.messages) <= 1
         history = fitted.messages[:-1]
@@ -304,7 +308,8 @@ def test_a_budget_is_a_whole_number_above_zero(door: Door, name: str, odd: Any) 
 
 def test_numbers_of_numpy_are_whole_numbers(door: Door) -> None:
     messages = [{"role": "user", "content": "hi"}]
-    assert not door(fit_messages, afit_messages, messages, budget=np.int64(100)).changed
+    budget: Any = np.int64(100)
+    assert not door(fit_messages, afit_messages, messages, budget=budget).changed
 
 
 def test_what_can_be_read_only_once_is_refused_unread(door: Door) -> None:

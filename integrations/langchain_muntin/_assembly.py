@@ -2,8 +2,9 @@
 
 The window is one account. Tools, system prompt and question are charged first; passages may take
 their share of the rest, and whatever the conversation leaves idle on top of it; the conversation is
-fitted into what remains. Nothing is fetched here, so the same assembly can be tried in another
-budget.
+fitted into what remains. Passages that were assembled for an earlier question are not part of the
+conversation: they were looked for again. Nothing is fetched here, so the same assembly can be tried
+in another budget.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from langchain_muntin._shapes import MARK
+from langchain_muntin._shapes import MARK, marked
 from langchain_muntin._steps import Fit, drive, sound
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.errors import ContextWindowExceeded
@@ -86,7 +87,7 @@ class Assembly:
         Raises:
             ContextWindowExceeded: What must stay is over the budget even without passages.
         """
-        talk = sound(self.messages, self.counts, self.prompts)
+        talk = self._talk()
         room = self._room(talk)
         while True:
             context = self._context(room)
@@ -103,6 +104,18 @@ class Assembly:
                 room = max(min(room, context.report.used) - excess, 0)
             else:
                 return self._prompt(fitted, messages, context, talk.notes)
+
+    def _talk(self) -> Sound:
+        """Read the conversation, without what was assembled for earlier questions."""
+        if self.gathered is None:  # nothing is looked for here, so what is there stays
+            return sound(self.messages, self.counts, self.prompts)
+        said = [message for message in self.messages if marked(message) != "context"]
+        talk = sound(said, self.counts, self.prompts)
+        old = len(self.messages) - len(said)
+        if not old:
+            return talk
+        note = f"{old} messages of passages for earlier questions were left out"
+        return replace(talk, notes=(note, *talk.notes))
 
     def _prompt(
         self,
@@ -169,7 +182,7 @@ class Assembly:
         talk = fitted.report
         views = [one.view for one in self.counts.measure_all(messages)]
         asked = newest_user(views)
-        is_block = [m.additional_kwargs.get(MARK) == "context" for m in messages]
+        is_block = [marked(m) == "context" for m in messages]
         leading = range(leading_system(views))
         fixed = {"system": 0, "question": 0, **talk.fixed}
         decisions = list(context.report.decisions if context else ())
@@ -201,7 +214,12 @@ class Assembly:
         )
 
     def _replay(self, max_tokens: int) -> AssemblyReport:
-        return drive(replace(self, budget=max_tokens, summarizer=None).policy()).report
+        """Do the same in another budget; a larger one is taken from the reserve, then added."""
+        tried = replace(self, budget=max_tokens, summarizer=None)
+        if self.window is not None:
+            window = max(self.window, max_tokens)
+            tried = replace(tried, window=window, reserve=min(self.reserve, window - max_tokens))
+        return drive(tried.policy()).report
 
 
 _CONTEXT = {MARK: "context"}

@@ -64,6 +64,7 @@ QUESTION = "How much may I spend on meals?"
 TALK: list[BaseMessage] = [HumanMessage("Hi, I am Ada."), AIMessage("Hello Ada.")]
 
 
+MANY = [prose(100, at) for at in range(20)]
 COUNT = counter_for(None)
 """What counts where no model and no counter are given."""
 
@@ -253,6 +254,41 @@ def test_passages_may_stand_before_the_question(door: Door) -> None:
     assert kinds(prompt) == ["human", "ai", "human", "human"]
     assert prompt.messages[2].text.startswith("<rag>")
     assert list(prompt.messages[:2]) == TALK
+
+
+@pytest.mark.parametrize("place", ["system", "question"])
+def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
+    """A graph that keeps what was sent in its state would send every retrieval ever made."""
+    asked: list[str] = []
+
+    def search(question: str) -> list[str]:
+        asked.append(question)
+        return [prose(60, 10 * len(asked) + at) for at in range(5)]
+
+    assembler = ContextAssembler(max_tokens=2500, sources={"rag": search}, place=place)
+    messages: list[BaseMessage] = [HumanMessage("Question 0?")]
+    for at in range(1, 8):
+        prompt = assembled(door, assembler, messages)
+        blocks = [m for m in prompt.messages if m.additional_kwargs.get("muntin") == "context"]
+        (rag,) = [source for source in prompt.report.sources if source.name == "rag"]
+
+        assert [block.text for block in blocks] == [prompt.context and prompt.context.text]
+        assert rag.placed == 5
+        assert prompt.report.used == count_messages(prompt.messages, counter=COUNT)
+        assert any("earlier questions" in note for note in prompt.report.notes) == (at > 1)
+        messages = [*prompt.messages, AIMessage("Yes."), HumanMessage(f"Question {at}?")]
+    nothing = ContextAssembler(max_tokens=2500, sources={"rag": lambda question: []})
+
+    assert "passages" in assembled(door, nothing, messages).report.notes[0]
+    assert kinds(assembled(door, nothing, messages))[0] == "human"
+
+
+def test_passages_of_an_assembler_before_stay_where_nothing_is_looked_for(door: Door) -> None:
+    """A step that only fits a prompt takes nothing out that it cannot look for again."""
+    looked: Any = ContextAssembler(window=8000, sources={"rag": lambda question: ["Cap: 80."]})
+    chain: Any = looked | ContextAssembler(window=4000)
+
+    assert "Cap: 80." in door(chain.invoke, chain.ainvoke, QUESTION).messages[0].text
 
 
 # --- the window ----------------------------------------------------------------------------------
@@ -518,6 +554,22 @@ def test_another_budget_can_be_tried_without_fetching() -> None:
 
     assert report.what_if(max_tokens=500).used <= 500 < report.used
     assert len(asked) == 1
+
+
+@given(st.integers(100, 20_000), st.sampled_from([None, 4000, 8000]))
+def test_every_budget_can_be_tried(budget: int, window: int | None) -> None:
+    """The slider of a report goes beyond what was sent: the answer gets less then."""
+    assembler = ContextAssembler(
+        window=window, max_tokens=None if window else 2000, sources={"rag": lambda question: MANY}
+    )
+    report = assembler.invoke(QUESTION).report
+    tried = report.what_if(max_tokens=budget)
+
+    assert tried.used <= tried.budget == budget
+    if window is not None:
+        larger = max(window, budget)
+        assert sum(part.tokens for part in tried.parts) == tried.window == larger
+        assert tried.reserve == min(report.reserve, larger - budget)
 
 
 def test_batches_and_streams_are_there() -> None:

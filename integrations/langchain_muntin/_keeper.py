@@ -2,23 +2,30 @@
 
 A request that fits is sent as it is, or as the last decision about it says. One that does not is
 fitted below the budget, so that the decision holds for a while, and the decision is recorded. The
-conversation itself is never touched. What a provider charges for a request corrects the budget of
-the next: decisions stay in one count, only the moment of the next one moves.
+conversation itself is never touched. A decision gives way when the budget grew a lot since; when
+the state that was put back is another one now, only that is written anew. What a provider charges
+for a request corrects the budget of the next: decisions stay in one count, only the moment of the
+next one moves.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from langchain_muntin._decisions import Saved, recorded, restored
+from langchain_muntin._decisions import Saved, held, recorded
 from langchain_muntin._models import ModelFacts
+from langchain_muntin._restated import digest_of
 from langchain_muntin._steps import Fit, sound
 from muntin.config import WindowBudgetConfig
 from muntin.counters import AnchoredCounter
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.message_counts import counts_for
 from muntin.message_tokens import REPLY_TOKENS
+from muntin.prompts import DEFAULT_PROMPTS
+from muntin.reinjection import reinject
+from muntin.state import AgentState
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
     from muntin.result_store import ToolResultStore
-    from muntin.state import AgentState
     from muntin.tokens import TokenCounter
 
 __all__ = ("Desk", "Keeper", "Outgoing")
@@ -40,6 +46,10 @@ __all__ = ("Desk", "Keeper", "Outgoing")
 _LOWEST = 0.8
 """Usage may enlarge a budget by a quarter at most: some providers leave cached tokens out of what
 they report."""
+_LARGER = 1.5
+"""Times the budget of a decision that a budget has to exceed to make another one of its own."""
+_STATE = 0.15
+"""Share of the budget that a state may take when it is written anew, as in a fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,13 +201,36 @@ class Keeper:
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
         """
-        before = restored(messages, saved)
-        talk = sound(messages if before is None else before, desk.counts, self.prompts).messages
+        decision = held(messages, saved)
+        kept = None if decision is None else cast("Saved", saved)
+        if decision is None or desk.budget > _LARGER * decision.budget:
+            # A decision for a small model stays for its next call; a large one is sent all.
+            talk = sound(messages, desk.counts, self.prompts).messages
+        else:
+            talk = sound(decision.messages, desk.counts, self.prompts).messages
+            if digest_of(state) != decision.state:
+                talk = self._with_state(desk, talk, state)
+                kept = recorded(messages, talk, budget=decision.budget, state=digest_of(state))
         tokens = desk.cost(talk)
         if tokens <= desk.budget:
-            holds = None if before is None else cast("Saved", saved)
-            return Outgoing(messages=talk, tokens=tokens, saved=holds)
+            return Outgoing(messages=talk, tokens=tokens, saved=kept)
         return (yield from self.smaller(desk, messages, desk.budget, state=state))
+
+    def _with_state(
+        self, desk: Desk, talk: Sequence[BaseMessage], state: AgentState | None
+    ) -> Sequence[BaseMessage]:
+        """Put a state in place of the one that a decision holds; too large a one is left out."""
+        put: Any = partial(
+            reinject,
+            messages=talk,
+            max_tokens=max(int(_STATE * desk.budget), 1),
+            counter=desk.counts.counter,
+            prompts=self.prompts or DEFAULT_PROMPTS,
+        )
+        try:
+            return put(state or AgentState())
+        except ContextWindowExceeded:
+            return put(AgentState())
 
     def smaller(
         self,
@@ -221,7 +254,7 @@ class Keeper:
         return Outgoing(
             messages=sent,
             tokens=desk.cost(sent),
-            saved=recorded(messages, sent),
+            saved=recorded(messages, sent, budget=desk.budget, state=digest_of(state)),
             fitted=fitted,
         )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, TypeAlias, cast
 
+from muntin.reinjection import state_block
 from muntin.state import AgentState
 
-__all__ = ("Restate", "restated", "value_of")
+__all__ = ("Restate", "digest_of", "restated", "value_of")
 
 Restate: TypeAlias = Callable[[Any], AgentState | None]
 """Writes what must not be forgotten out of a graph's state; `None` when there is nothing."""
@@ -17,6 +19,14 @@ def restated(state: Any, restate: Restate | None) -> AgentState | None:
     """Write down what of a state has to be put back; `None` when there is nothing."""
     found = (restate or _todos)(state)
     return None if found is None or found.is_empty() else found
+
+
+def digest_of(state: AgentState | None) -> str:
+    """Digest what a state says, to know whether it changed; `""` when there is nothing."""
+    if state is None:
+        return ""
+    written = state_block(state.snapshot()).encode("utf-8", "surrogatepass")
+    return blake2b(written, digest_size=8).hexdigest()
 
 
 def value_of(state: Any, key: str) -> Any:

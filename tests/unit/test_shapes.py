@@ -15,6 +15,7 @@ from muntin.message_counts import count_message
 from muntin.messages import Message, ToolCall
 from muntin.shapes import MessageView, register_shape, shape_of, view
 from muntin.shapes.blocks import image_size
+from muntin.turns import pairing_problems
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}}
 CHAT_CALL = {"role": "assistant", "content": None, "tool_calls": [CALL]}
@@ -35,6 +36,18 @@ RESPONSES_CALL = {
     "type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at":1}'
 }  # fmt: skip
 RESPONSES_RESULT = {"type": "function_call_output", "call_id": "c1", "output": "a door"}
+GEMINI_CALL = {
+    "role": "model",
+    "parts": [
+        {"text": "hm", "thought": True},
+        {"text": "I look."},
+        {"function_call": {"id": "c1", "name": "look", "args": {"at": 1}}},
+    ],
+}
+GEMINI_RESULT = {
+    "role": "user",
+    "parts": [{"functionResponse": {"id": "c1", "name": "look", "response": {"result": "a door"}}}],
+}
 MESSAGE_CALL = Message("", "assistant", tool_calls=[ToolCall("c1", "look", '{"at":1}')])
 MESSAGE_RESULT = Message("a door", "tool", tool_call_id="c1")
 
@@ -42,6 +55,7 @@ ROUNDS = {
     "openai-chat": (CHAT_CALL, CHAT_RESULT),
     "anthropic": (ANTHROPIC_CALL, ANTHROPIC_RESULT),
     "openai-responses": (RESPONSES_CALL, RESPONSES_RESULT),
+    "gemini": (GEMINI_CALL, GEMINI_RESULT),
     "message": (MESSAGE_CALL, MESSAGE_RESULT),
 }
 
@@ -254,3 +268,59 @@ def test_a_call_that_says_nothing_about_itself_is_still_charged(odd: Any) -> Non
     assert view(message).calls[0].arguments
     assert count_message(message) > count_message({"role": "assistant", "content": None})
     assert fit_messages([message, {"role": "user", "content": "hi"}], budget=100).messages
+
+
+def _gemini(role: str, *parts: Any) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def test_calls_of_gemini_without_ids_are_answered_by_name_and_order() -> None:
+    """The service gives no ids, and two calls of one function are two calls."""
+    calls = _gemini(
+        "model", *({"function_call": {"name": "look", "args": {"n": n}}} for n in (1, 2))
+    )
+    answers = [
+        {"function_response": {"name": "look", "response": {"output": f"room {n}"}}} for n in (1, 2)
+    ]
+    result = _gemini("user", *answers)
+    asked, answered = view(calls), view(result)
+    assert [call.id for call in asked.calls] == [one.call_id for one in answered.results]
+    second = asked.calls[1].id
+    cut = shape_of(result).with_results(result, {second: "cut"})
+    assert [one.text for one in view(cut).results] == ["room 1", "cut"]
+    assert cut["parts"][1]["function_response"]["response"] == {"output": "cut"}
+    assert shape_of(result).with_results(result, {second: None})["parts"] == answers[:1]
+    made = shape_of(calls).answer(asked.calls[0], "interrupted")
+    assert "id" not in made["parts"][0]["function_response"]
+
+
+def test_every_part_of_gemini_is_charged() -> None:
+    """What is not read is still sent."""
+    pixel = {"inline_data": {"mime_type": "image/png", "data": "A" * 400}}
+    file = {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://bucket/q3.pdf"}}
+    said = view(_gemini("user", {"text": "see"}, pixel, file))
+    assert (said.role, said.text) == ("user", "see")
+    assert [(one.kind, one.size) for one in said.media] == [("image", 300), ("document", None)]
+    failed = _gemini("user", {"functionResponse": {"name": "f", "response": {"error": "gone"}}})
+    assert view(failed).results[0].is_error
+    other = _gemini("user", {"function_response": {"name": "f", "response": {"rows": [1, 2]}}})
+    assert view(other).results[0].text == '{"rows":[1,2]}'
+    code = _gemini("model", {"executable_code": {"code": "print(1)" * 50}})
+    with pytest.warns(UserWarning, match="executable_code"):
+        assert count_message(code) > 100
+
+
+def test_a_conversation_of_gemini_is_fitted_in_its_own_shape() -> None:
+    history: list[Any] = [_gemini("user", {"text": "Find order A-77."})]
+    for at in range(30):
+        answer = {"name": "find", "response": {"result": f"row {at} " * 60}}
+        history += [
+            _gemini("model", {"function_call": {"name": "find", "args": {"page": at}}}),
+            _gemini("user", {"function_response": answer}),
+        ]
+    history.append(_gemini("user", {"text": "And where is it?"}))
+    fitted = fit_messages(history, budget=800)
+    assert fitted.report.used <= 800
+    assert fitted.messages[-1] == history[-1]
+    assert all(set(message) == {"role", "parts"} for message in fitted.messages)
+    assert not pairing_problems([view(message) for message in fitted.messages])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.shapes.anthropic import ANTHROPIC
+from muntin.shapes.gemini import GEMINI
 from muntin.shapes.openai_chat import OPENAI_CHAT
 from muntin.shapes.openai_responses import OPENAI_RESPONSES
 
@@ -26,6 +27,8 @@ def dict_shape(message: dict[str, Any]) -> MessageShape | None:
     A plain `{"role", "content"}` dict with text is the same for all providers and reads as
     chat-completions.
     """
+    if "content" not in message and GEMINI.reads(message):
+        return GEMINI
     if "role" not in message:
         return OPENAI_RESPONSES if isinstance(message.get("type"), str) else None
     if message.get("type") == "message":

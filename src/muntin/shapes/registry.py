@@ -133,5 +133,5 @@ def _unknown(kind: type) -> str:
     remedy = f"install its adapter: {hint}" if hint else "register_shape() teaches it one"
     return (
         f"no shape reads messages of type {kind.__module__}.{kind.__qualname__}: {remedy}. "
-        f"Known are Message values and OpenAI, Responses and Anthropic dicts"
+        f"Known are Message values and OpenAI, Responses, Anthropic and Gemini dicts"
     )

@@ -64,6 +64,34 @@ def _repair(size: int) -> Callable[[], object]:
     return lambda: repair(history)
 
 
+def _repair_chat_calls(size: int) -> Callable[[], object]:
+    calls = [
+        {"id": f"c{at}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        for at in range(size)
+    ]
+    return lambda: repair(
+        [
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "user", "content": "?"},
+        ]
+    )
+
+
+def _repair_response_calls(size: int) -> Callable[[], object]:
+    calls = [
+        {"type": "function_call", "call_id": f"c{at}", "name": "look", "arguments": "{}"}
+        for at in range(size)
+    ]
+    return lambda: repair([*calls, {"role": "user", "content": "?"}])
+
+
+def _repair_results(size: int) -> Callable[[], object]:
+    results = [
+        {"type": "tool_result", "tool_use_id": f"c{at}", "content": "ok"} for at in range(size)
+    ]
+    return lambda: repair([{"role": "user", "content": results}])
+
+
 def _compact(size: int) -> Callable[[], object]:
     history = [Message(f"Order A-{at} left the warehouse. " * 6, "user") for at in range(size)]
     return lambda: HistoryCompactor().compact(history)
@@ -111,6 +139,9 @@ _DOORS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]]
     "fit_messages": (_MESSAGES, _fit),
     "count_messages": (_MESSAGES, _count),
     "repair": (_MESSAGES, _repair),
+    "repair, calls of one message": (_MESSAGES, _repair_chat_calls),
+    "repair, calls in a row": (_MESSAGES, _repair_response_calls),
+    "repair, results of one message": (_MESSAGES, _repair_results),
     "HistoryCompactor": (_MESSAGES, _compact),
     "reduce_agent": (_MESSAGES, _reduce),
     "mmr_select": (_CANDIDATES, _select),

@@ -113,7 +113,7 @@ def _choose(
     is_note = [draft.is_note(unit) for unit in foldable]
     notes = sum(is_note)
     if notes:
-        order = np.argsort(np.logical_not(is_note), kind="stable")
+        order = sorted(range(len(foldable)), key=lambda at: not is_note[at])
         foldable, sizes = [foldable[at] for at in order], sizes[order]
     expected = int(sizes.sum())
     now = int(draft.sizes_of_units()[marked].sum())

@@ -18,6 +18,7 @@ from muntin.turns import in_flight, units
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from muntin.messages import ToolCall
     from muntin.shapes import MessageView
     from muntin.turns import Unit
 
@@ -46,7 +47,8 @@ class _Repairs:
 
     drop: set[int]
     strip: dict[int, set[str]]
-    answer: dict[int, list[tuple[int, str]]]
+    answer: dict[int, list[tuple[int, ToolCall]]]
+    """By the position behind which answers go: who made the call, and the call."""
 
 
 def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) -> Mended:
@@ -87,14 +89,13 @@ def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) ->
             stripped = shapes[index].with_results(message, dict.fromkeys(gone)) if gone else message
             mended.append(stripped)
             origins.append(index)
-        for caller, call_id in todo.answer.get(index, ()):
-            call = next(call for call in views[caller].calls if call.id == call_id)
+        for caller, call in todo.answer.get(index, ()):
             mended.append(shapes[caller].answer(call, text))
             origins.append(None)
     mended.origins = tuple(origins)
     mended.dropped = tuple(sorted(todo.drop | todo.strip.keys()))
     mended.answered = tuple(
-        call_id for index in sorted(todo.answer) for _, call_id in todo.answer[index]
+        call.id for index in sorted(todo.answer) for _, call in todo.answer[index]
     )
     return mended
 
@@ -104,15 +105,15 @@ def _diagnose(views: Sequence[MessageView]) -> _Repairs:
     todo = _Repairs(set(), {}, {})
     tail = in_flight(views, found)
     answered = _answered_ids(views, found)
+    behind = _answers_end(views)
     for unit in found:
-        for index, call_id in unit.orphans:
-            _take_out(todo, views, index, call_id)
+        _take_out(todo, views, unit)
         if not unit.unanswered or unit is tail:
             continue
         if unit.is_bare and all(call_id in answered for call_id in unit.unanswered):
             todo.drop.update(unit.indices)
             continue
-        _plan_answers(todo, views, unit)
+        _plan_answers(todo, views, unit, behind)
     return todo
 
 
@@ -124,25 +125,33 @@ def _answered_ids(views: Sequence[MessageView], found: Sequence[Unit]) -> set[st
     return (calls & results) - {""} if open_everywhere else set()
 
 
-def _take_out(todo: _Repairs, views: Sequence[MessageView], index: int, call_id: str) -> None:
-    """Take one orphan result out, and its message when nothing else is in it."""
-    view = views[index]
-    orphans = todo.strip.setdefault(index, set())
-    orphans.add(call_id)
-    if len(orphans) >= len({result.call_id for result in view.results}) and not view.text:
-        todo.drop.add(index)
-        del todo.strip[index]
+def _take_out(todo: _Repairs, views: Sequence[MessageView], unit: Unit) -> None:
+    """Take orphan results out, and their message when nothing else is in it."""
+    for index, call_id in unit.orphans:
+        todo.strip.setdefault(index, set()).add(call_id)
+    for index in dict.fromkeys(index for index, _ in unit.orphans):
+        results = {result.call_id for result in views[index].results}
+        if results <= todo.strip[index] and not views[index].text:
+            todo.drop.add(index)
+            del todo.strip[index]
 
 
-def _plan_answers(todo: _Repairs, views: Sequence[MessageView], unit: Unit) -> None:
+def _answers_end(views: Sequence[MessageView]) -> list[int]:
+    """Find for every message the last of the answers, and of the calls beside it, that follow."""
+    behind = list(range(len(views)))
+    for index in range(len(views) - 2, -1, -1):
+        after = views[index + 1]
+        if after.results or (after.item and after.calls):
+            behind[index] = behind[index + 1]
+    return behind
+
+
+def _plan_answers(
+    todo: _Repairs, views: Sequence[MessageView], unit: Unit, behind: Sequence[int]
+) -> None:
     """Put each missing answer behind the answers its call's message did get."""
+    missing = set(unit.unanswered)
     for caller in unit.indices:
-        missing = [c.id for c in views[caller].calls if c.id in unit.unanswered]
-        if not missing:
-            continue
-        place = caller
-        while place + 1 < len(views) and (
-            views[place + 1].results or (views[place + 1].item and views[place + 1].calls)
-        ):
-            place += 1
-        todo.answer.setdefault(place, []).extend((caller, call_id) for call_id in missing)
+        calls = [(caller, call) for call in views[caller].calls if call.id in missing]
+        if calls:
+            todo.answer.setdefault(behind[caller], []).extend(calls)

@@ -9,7 +9,7 @@ back. What was decided and learned lives in private state, so a checkpointer car
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 
 try:
     from langchain.agents.middleware.types import (
@@ -28,8 +28,6 @@ except ModuleNotFoundError as missing:
         'the middleware needs LangChain agents: pip install "muntin[langchain,agents]"',
         name=missing.name,
     ) from missing
-
-from typing import NotRequired
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -65,12 +63,19 @@ _SMALLER = 0.75
 how much is allowed."""
 
 
-class ContextWindowState(AgentState[Any]):
-    """What the middleware keeps in an agent's state; hidden from its input and output."""
+_NAME = "ContextWindowMiddleware"
+_Private = Annotated[dict[str, Any] | None, PrivateStateAttr]
 
-    muntin_decision: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
+
+class ContextWindowState(AgentState[Any]):
+    """What the middleware keeps in an agent's state; hidden from its input and output.
+
+    One with a name of its own has keys of its own: `muntin_decision_<name>`.
+    """
+
+    muntin_decision: NotRequired[_Private]
     """The decision that holds: what is sent in place of the messages it covers, recap included."""
-    muntin_learned: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
+    muntin_learned: NotRequired[_Private]
     """What usage taught about each model, and the last budget."""
 
 
@@ -99,7 +104,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         restate: What of the agent's state is put back when messages are left out: a function of
             the state to an `AgentState`, or to `None` for nothing. `None` takes the todo list,
             where there is one.
-        name: Name of this middleware, which must be its own among those of one agent.
+        name: Name of this middleware, which must be its own among those of one agent. Several in
+            one agent share a `store`, or all but one have `read_back=False`.
 
     Raises:
         ConfigurationError: A number is out of range, or at the first call the window is unknown.
@@ -139,7 +145,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         counter: Any = None,
         prompts: PromptRegistry | None = None,
         restate: Restate | None = None,
-        name: str = "ContextWindowMiddleware",
+        name: str = _NAME,
     ) -> None:
         super().__init__()
         if max_result_tokens is not None and max_result_tokens < 1:
@@ -148,6 +154,11 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         self.last_report: AssemblyReport | None = None
         """The account of the last decision, whichever conversation it was about."""
         self._name = name
+        own = "" if name == _NAME else f"_{name}"
+        self._decision, self._learned = _DECISION + own, _LEARNED + own
+        if own:
+            keys = {self._decision: _Private, self._learned: _Private}
+            self.state_schema = cast("Any", TypedDict)("ContextWindowState", keys, total=False)
         self._restate = restate
         self._keeper = Keeper(
             window=window,
@@ -196,7 +207,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         messages = _conversation(request)
         beside = restated(state, self._restate)
         outgoing = yield from self._keeper.policy(
-            desk, messages, state.get(_DECISION), state=beside
+            desk, messages, state.get(self._decision), state=beside
         )
         yield from self._told(outgoing)
         try:
@@ -210,7 +221,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         )
 
     def _desk(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> Desk:
-        learned = cast("Mapping[str, Any]", state.get(_LEARNED) or {})
+        learned = cast("Mapping[str, Any]", state.get(self._learned) or {})
 
         def look() -> Desk:
             return self._keeper.desk(
@@ -268,11 +279,11 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     ) -> Command[Any] | None:
         """Write what changed into the private state."""
         update: dict[str, Any] = {}
-        if outgoing.saved is not state.get(_DECISION):
-            update[_DECISION] = outgoing.saved
+        if outgoing.saved is not state.get(self._decision):
+            update[self._decision] = outgoing.saved
         learned = {"ratios": self._keeper.lessons(), "budget": desk.budget}
-        if learned != state.get(_LEARNED):
-            update[_LEARNED] = learned
+        if learned != state.get(self._learned):
+            update[self._learned] = learned
         return Command(update=update) if update else None
 
     # --- tool calls ------------------------------------------------------------------------------
@@ -298,7 +309,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
-        learned: Any = value_of(request.state, _LEARNED)
+        learned: Any = value_of(request.state, self._learned)
         return self._cap.apply(result, learned["budget"] if learned else None)
 
 

@@ -515,12 +515,30 @@ def test_an_image_in_a_result_stays() -> None:
     assert cap.apply("something else", None) == "something else"
 
 
-def test_two_of_them_need_two_names() -> None:
-    """LangChain refuses two middleware of one name; ours can have another."""
-    other = ContextWindowMiddleware(name="inner", read_back=False)
+@pytest.mark.parametrize("read_back", [False, True])
+def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool) -> None:  # noqa: FBT001 - both
+    """LangChain refuses two middleware of one name, and a state two values for one key."""
+    store = ToolResultStore.in_memory()
+    outer = ContextWindowMiddleware(max_tokens=6000, store=store)
+    inner = ContextWindowMiddleware(
+        max_tokens=3000, store=store, read_back=read_back, name="the inner one"
+    )
+    model = StrictChatModel(window=12_000, replies=rounds(12))
+    agent: Any = create_agent(
+        model,
+        tools=[tool(lambda key: prose(700, int(key[1:-2])))],
+        middleware=[outer, inner],
+        checkpointer=InMemorySaver(),
+    )
+    config: Any = {"configurable": {"thread_id": "t1"}, **LIMIT}
+    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    state = agent.get_state(config).values
 
-    assert (ContextWindowMiddleware().name, other.name) == ("ContextWindowMiddleware", "inner")
-    assert other.tools == []
+    assert (outer.name, inner.name) == ("ContextWindowMiddleware", "the inner one")
+    assert model.refused == []
+    assert max(request.tokens for request in model.sent) <= 3000
+    assert state["muntin_decision"]["budget"] > state["muntin_decision_the inner one"]["budget"]
+    assert list(done) == ["messages"]
 
 
 def test_a_message_edited_in_the_state_is_sent_as_it_is_now() -> None:

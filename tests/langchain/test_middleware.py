@@ -41,7 +41,6 @@ from langchain_agents import (
     tool,
 )
 from langchain_muntin import ContextWindowMiddleware
-from langchain_muntin._overflow import Overflow, overflow_of
 from langchain_muntin.testing import BadRequestError, StrictChatModel
 from muntin import ConfigurationError, ContextWindowExceeded, ToolResultStore
 from muntin.testing import FailingSummarizer
@@ -434,28 +433,6 @@ def test_other_errors_pass_through_at_once(door: Door) -> None:
     with pytest.raises(BadRequestError, match="rate limit"):
         run(door, model, ContextWindowMiddleware())
     assert len(model.sent) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "overflow"),
-    [
-        ("prompt is too long: 212000 tokens > 200000 maximum", Overflow(200_000, 212_000)),
-        (
-            "This model's maximum context length is 8192 tokens. However, you requested 9001 "
-            "tokens (8501 in the messages, 500 in the completion).",
-            Overflow(8192, 9001),
-        ),
-        ("Input is too long for requested model.", Overflow()),
-        ("The input token count (32,100) exceeds the maximum number of tokens allowed (32,000).",
-         Overflow(32_000, 32_100)),
-        ("request exceeds the available context size, try increasing it", Overflow()),
-        ("invalid api key", None),
-        ("Rate limit reached: 30,000 tokens per minute, context window", None),
-    ],
-)  # fmt: skip
-def test_refusals_for_size_are_known_by_their_words(text: str, overflow: Overflow | None) -> None:
-    """Not every package raises the error that says so by its class."""
-    assert overflow_of(ValueError(text)) == overflow
 
 
 # --- others in the same agent --------------------------------------------------------------------

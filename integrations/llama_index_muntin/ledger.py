@@ -9,13 +9,16 @@ to know the order, and no order overruns the window: each subtracts what the oth
 
 Where an engine failed half-way, what was taken for the failed turn stays charged until the same
 party is asked again or an answer is put into memory. That may cost the next turn some room, never
-the window.
+the window. A question may also be asked before the last one was answered: where the party that
+began a turn asks again, of something else, although the other had its share, a new turn has begun;
+the old one is forgotten then, and not when its answer comes in at last. What was granted can always
+be charged.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from muntin.counters import counter_name
@@ -32,6 +35,9 @@ __all__ = ("WindowLedger",)
 
 _ROUNDING = 24
 """Tokens by which LlamaIndex's own count of a prompt may differ from ours."""
+_Party = Literal["context", "history"]
+_GRANTS = 32
+"""Questions whose room is remembered until it is charged; more are never open at once."""
 
 
 class WindowLedger:
@@ -101,6 +107,10 @@ class WindowLedger:
         self._context: int | None = None
         self._history: int | None = None
         self._demand = 0
+        self._granted: dict[str, int] = {}
+        self._first: _Party | None = None
+        self._queries: dict[_Party, str | None] = {}
+        self._owed = 0
 
     @property
     def spendable(self) -> int:
@@ -122,23 +132,32 @@ class WindowLedger:
             query: The question that is asked of the retriever.
         """
         with self._lock:
-            asked = max(self._question, self._asked(query))
-            if self._history is not None:
-                return max(self.spendable - asked - self._history, 0)
-            quota = int((self.spendable - asked) * self.rag_ratio)
-            return max(quota, self.spendable - asked - self._demand, 0)
+            self._begin("context", query)
+            room = self._context_room(query)
+            self._granted[query] = max(room, self._granted.pop(query, 0))
+            if len(self._granted) > _GRANTS:
+                del self._granted[next(iter(self._granted))]
+            return room
+
+    def _context_room(self, query: str) -> int:
+        asked = self._asked(query)
+        if self._history is not None:
+            return max(self.spendable - max(asked, self._question) - self._history, 0)
+        quota = int((self.spendable - asked) * self.rag_ratio)
+        return max(quota, self.spendable - asked - self._demand, 0)
 
     def charge_context(self, query: str, tokens: int) -> None:
         """Say what the context took; a second charge replaces the first.
 
         Raises:
-            ContextWindowExceeded: It is more than there is; nothing is charged then.
+            ContextWindowExceeded: It is more than there is, and more than there was when its room
+                was asked for; nothing is charged then.
         """
-        room = self.context_room(query)
-        if tokens > room:
-            raise ContextWindowExceeded("the context", needed=tokens, available=room)
         with self._lock:
-            self._context = tokens
+            room = max(self._context_room(query), self._granted.get(query, 0))
+            if tokens > room:
+                raise ContextWindowExceeded("the context", needed=tokens, available=room)
+            self._context, self._queries["context"] = tokens, query
             if self._history is None:
                 self._question = self._asked(query)
 
@@ -151,6 +170,7 @@ class WindowLedger:
             query: The question, where it is not part of the history; `None` where it is.
         """
         with self._lock:
+            self._begin("history", query)
             asked = self._asked(query)
             if self._context is not None:
                 return max(self.spendable - max(asked, self._question) - self._context, 0)
@@ -159,7 +179,7 @@ class WindowLedger:
     def charge_history(self, query: str | None, tokens: int) -> None:
         """Say what history took; a second charge replaces the first."""
         with self._lock:
-            self._history = tokens
+            self._history, self._queries["history"] = tokens, query
             if query is not None:
                 self._question = self._asked(query)
 
@@ -171,7 +191,22 @@ class WindowLedger:
     def close_turn(self) -> None:
         """Forget what this turn took: it was answered, or given up."""
         with self._lock:
-            self._question, self._context, self._history = 0, None, None
+            if self._owed:  # the answer of a turn that was forgotten when the next one began
+                self._owed -= 1
+                return
+            self._first = self._context = self._history = None
+            self._question = 0
+
+    def _begin(self, party: _Party, query: str | None) -> None:
+        """Note who asks; forget the turn before where this begins one although it is open."""
+        if self._first is None:
+            self._first = party
+        other: _Party = "history" if party == "context" else "context"
+        had = self._history if party == "context" else self._context
+        if party == self._first and had is not None and self._queries.get(other) != query:
+            self._context = self._history = None
+            self._question = 0
+            self._owed += 1
 
     def charge_fixed(self, texts: Iterable[str] = (), *, tokens: int = 0) -> None:
         """Add what every prompt of this conversation holds besides.

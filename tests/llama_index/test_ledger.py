@@ -94,6 +94,67 @@ def test_a_turn_that_failed_costs_room_but_never_the_window() -> None:
                     ledger.close_turn()
 
 
+@pytest.mark.parametrize("order", [("context", "history"), ("history", "context")])
+@pytest.mark.parametrize("condensed", [False, True])
+def test_an_answer_that_comes_late_closes_its_own_turn(
+    order: tuple[str, str],
+    condensed: bool,  # noqa: FBT001 - pytest's own way
+) -> None:
+    """A user asks on before the answer was read; the next prompt would be put together anew."""
+    rng = random.Random(7)
+    for late in range(5):
+        for _ in range(60):
+            ledger = ledger_of(window=4000)
+            ledger.expect_history(rng.randint(0, 9000))
+            for turn in range(3):
+                asked = {"history": f"q{turn}", "context": f"{'about ' * condensed}q{turn}"}
+                used = {"context": 0, "history": 0}
+                for at, party in enumerate(order):
+                    if turn and late == 2 * at:
+                        ledger.close_turn()
+                    room = getattr(ledger, f"{party}_room")(asked[party])
+                    if turn and late == 2 * at + 1:
+                        ledger.close_turn()
+                    used[party] = rng.choice((room, rng.randint(0, room)))
+                    getattr(ledger, f"charge_{party}")(asked[party], used[party])
+                if turn and late == 4:
+                    ledger.close_turn()
+                assert sum(used.values()) + EXACT(asked["history"]) + 4 <= ledger.spendable
+
+
+@pytest.mark.parametrize("party", ["context", "history"])
+def test_a_question_of_before_takes_nothing_from_the_next(party: str) -> None:
+    """A giant question that failed left the next one without any context."""
+    ledger = ledger_of()
+    before = ledger.context_room(QUESTION)
+    getattr(ledger, f"{party}_room")("giant " * 9000)
+    getattr(ledger, f"charge_{party}")("giant " * 9000, 0)
+    ledger.close_turn()
+    ledger.context_room("giant " * 9000)
+    ledger.charge_context("giant " * 9000, 0)
+
+    assert ledger.context_room(QUESTION) == before
+
+
+def test_a_postprocessor_of_its_own_carries_nothing_from_query_to_query() -> None:
+    """One query engine serves many questions, some of them at the same time."""
+    asked = ["Meals?", "word " * 800] * 6
+    processor = BudgetPostprocessor(llm=StrictLLM(window=3000))
+    alone: list[list[str]] = []
+    for question in asked[:2]:
+        fresh = BudgetPostprocessor(llm=StrictLLM(window=3000))
+        kept = fresh.postprocess_nodes(rules(40), query_str=question)
+        alone.append([node.node_id for node in kept])
+
+    async def together() -> list[Any]:
+        jobs = [processor.apostprocess_nodes(rules(40), query_str=one) for one in asked]
+        return await asyncio.gather(*jobs)
+
+    one_by_one = [processor.postprocess_nodes(rules(40), query_str=one) for one in asked]
+    for kept in (one_by_one, asyncio.run(together())):
+        assert [[node.node_id for node in nodes] for nodes in kept] == alone * 6
+
+
 def test_what_history_has_no_use_for_goes_to_the_context() -> None:
     """In a fresh chat a quota for history would leave two thirds of the window empty."""
     ledger = ledger_of()
@@ -277,6 +338,41 @@ def test_an_engine_goes_on_after_a_model_that_failed() -> None:
 
     assert str(engine.chat(QUESTION)) == "Back."
     assert max(llm.tokens) <= 8192 - 1024
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_an_engine_can_be_asked_before_its_last_answer_was_read(kind: Any) -> None:
+    """The answer was put into memory by its own thread while the next prompt was being made."""
+    engine, llm, _ = engine_of(kind, 0, window=3000, num_output=100)
+    streams = [engine.stream_chat(f"question {at}? " * 60) for at in range(6)]
+    for stream in streams:
+        stream.write_response_to_history_thread.join()
+
+    assert max(llm.tokens) <= 3000 - 100
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_chats_at_the_same_time_raise_nothing(kind: Any) -> None:
+    """They should have a ledger each, but must not fail at random where they share one."""
+    engine, _, _ = engine_of(kind, 1200, window=3000, num_output=400)
+
+    async def together() -> list[Any]:
+        asked = [f"q{at} " * (200 if at % 2 else 3) for at in range(6)]
+        return await asyncio.gather(*(engine.achat(one) for one in asked))
+
+    assert [str(one) for one in asyncio.run(together())] == ["An answer."] * 6
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_an_engine_goes_on_after_a_question_that_was_too_large(kind: Any) -> None:
+    """The next turn answered "Empty Response"."""
+    engine, _, processor = engine_of(kind, 0, window=2000, num_output=200)
+    with pytest.raises(ContextWindowExceeded):
+        engine.chat("giant " * 3000)
+
+    assert str(engine.chat("What is the cap?")) == "An answer."
+    assert processor.last_report is not None
+    assert processor.last_report.used > 100
 
 
 def test_an_answer_reserve_of_half_the_window_holds_as_the_chat_grows() -> None:

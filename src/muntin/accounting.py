@@ -11,8 +11,8 @@ from muntin.report import AssemblyReport, Decision, Piece, SourceReport, preview
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from muntin.layout import Item
-    from muntin.placement import Dress, Frame, Placement
+    from muntin.layout import Dress, Item
+    from muntin.placement import Frame, Placement
     from muntin.ranking import Ranking
     from muntin.report import Reason
 

@@ -14,8 +14,8 @@ from muntin.accounting import Sheet, account_for
 from muntin.assembled import AssembledContext
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.layout import Layout
-from muntin.placement import Dress, Frame, measure, place
+from muntin.layout import Dress, Layout
+from muntin.placement import Frame, measure, place
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.ranking import rank
 from muntin.segmentation import clean_text

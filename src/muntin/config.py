@@ -15,7 +15,15 @@ from dataclasses import asdict, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, dataclass_transform
 
-from pydantic import ConfigDict, Field, PlainValidator, StrictBool, StrictInt, ValidationError
+from pydantic import (
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+)
 from pydantic.dataclasses import dataclass
 
 from muntin.errors import ConfigurationError
@@ -143,7 +151,9 @@ class ContextConfig:
         0.2
     )
     """Share of `max_tokens` withheld for the model's answer."""
-    source_ratios: Annotated[Mapping[str, float], PlainValidator(_ratios)] = _REFERENCE_RATIOS
+    source_ratios: Annotated[
+        Mapping[str, float], PlainValidator(_ratios), PlainSerializer(dict)
+    ] = _REFERENCE_RATIOS
     """Share of each source in what is left for candidates. Only proportions matter. A source must
     be named here to take part; a ratio of 0 places only what others leave idle."""
     mmr_lambda: Share = 1.0
@@ -165,7 +175,8 @@ class ContextConfig:
     """Whether an item that does not fit is passed over for the next one that does. `False` stops
     a source at its first item that does not fit, as the reference does."""
     shorten: StrictBool = False
-    """Whether the best item that does not fit is cut at a sentence border to what is left."""
+    """Whether the best item that does not fit is cut to what is left: at a sentence border, or
+    anywhere where the page would be empty otherwise."""
 
     @classmethod
     def for_window(

@@ -18,14 +18,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
+from muntin.segmentation import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from muntin.candidates import Candidate
     from muntin.prompts import PromptRegistry
+    from muntin.tokens import TokenCounter
 
-__all__ = ("Block", "Item", "Layout", "Page", "Section")
+__all__ = ("Block", "Dress", "Item", "Layout", "Page", "Section")
 
 Stability = Literal["stable", "session", "volatile"]
 """How long a section stays as it is: across sessions, within one, or not even to the next turn."""
@@ -247,6 +249,28 @@ class Layout:
         """Return all parts of a context with these sources, in order."""
         others = [name for name in names if name not in self.order]
         return [part for name in self.order for part in (others if name == "*" else [name])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dress:
+    """Hold how things are rendered and counted."""
+
+    layout: Layout
+    """How the page is laid out."""
+    prompts: PromptRegistry
+    """Where headings come from."""
+    counter: TokenCounter
+    """What counts tokens."""
+
+    def rendered(self, candidate: Candidate, source: str) -> str:
+        """Render one candidate as it stands in its section, in text that can be encoded."""
+        return clean_text(self.layout.render(candidate, source))
+
+    def heading_tokens(self, name: str) -> int:
+        """Count the lines that open and close a section."""
+        opening = self.counter(self.layout.opening(name, self.prompts) + "\n")
+        closing = self.layout.closing(name)
+        return opening + (self.counter(closing + "\n") if closing else 0)
 
 
 def _tag(name: str) -> str:

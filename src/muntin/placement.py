@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 from muntin.allocation import Allocation, Share, allocate
 from muntin.errors import ContextWindowExceeded
 from muntin.layout import Item
-from muntin.segmentation import clean_text, sentences
+from muntin.segmentation import sentences
+from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from muntin.config import ContextConfig
-    from muntin.layout import Layout, Page
-    from muntin.prompts import PromptRegistry
+    from muntin.layout import Dress, Page
     from muntin.ranking import Ranking
-    from muntin.tokens import TokenCounter
 
-__all__ = ("Dress", "Frame", "Placement", "measure", "place")
+__all__ = ("Frame", "Placement", "measure", "place")
 
 _MERGE = 3
 """Tokens an item may save by joining that are looked for: one at each border, one at the end."""
@@ -37,24 +36,6 @@ _TRIES = 8
 
 _LEAST_SHORTENED = 24
 """Room below which a shortened item would say too little to be worth its place, in tokens."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dress:
-    """Hold how things are rendered and counted."""
-
-    layout: Layout
-    """How the page is laid out."""
-    prompts: PromptRegistry
-    """Where headings come from."""
-    counter: TokenCounter
-    """What counts tokens."""
-
-    def heading_tokens(self, name: str) -> int:
-        """Count the lines that open and close a section."""
-        opening = self.counter(self.layout.opening(name, self.prompts) + "\n")
-        closing = self.layout.closing(name)
-        return opening + (self.counter(closing + "\n") if closing else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +83,7 @@ def measure(ranking: Ranking, dress: Dress) -> tuple[Item, ...]:
     counted: dict[str, int] = {}
     items: list[Item] = []
     for offer in ranking.offers:
-        text = clean_text(dress.layout.render(offer.candidate, offer.source))
+        text = dress.rendered(offer.candidate, offer.source)
         tokens = counted.get(text)
         if tokens is None:
             tokens = counted[text] = dress.counter(text + "\n")
@@ -211,14 +192,24 @@ class _Table:
 
     def offer(self, number: int, item: Item) -> bool:
         """Place an item if the joined text still fits, and say whether it did."""
-        before = self.tokens
+        tokens = self.counted(number, item)
+        if tokens > self.frame.limit:
+            return False
+        self.placed[number], self.tokens = item, tokens
+        return True
+
+    def counted(self, number: int, item: Item) -> int:
+        """Count the joined text with one more item."""
         self.placed[number] = item
-        self.tokens = self._count()
-        if self.tokens <= self.frame.limit:
-            return True
+        tokens = self._count()
         del self.placed[number]
-        self.tokens = before
-        return False
+        return tokens
+
+    def with_content(self, number: int, content: str) -> Item:
+        """Make the item an offer would be with another content."""
+        candidate = replace(self.items[number].candidate, content=content)
+        text = self.dress.rendered(candidate, self.source(number))
+        return Item(candidate=candidate, text=text, tokens=self.dress.counter(text + "\n"))
 
     def cost(self, number: int, opened: set[str]) -> int:
         """Return what an item takes, with its heading where its section is not open yet."""
@@ -341,7 +332,10 @@ def _squeeze(table: _Table, waiting: Sequence[int], rooms: Mapping[str, int]) ->
 
 
 def _shorten(table: _Table) -> frozenset[int]:
-    """Cut the best waiting items at a sentence border to what is left."""
+    """Cut the best waiting items at a sentence border to what is left.
+
+    Where nothing stands on the page then, the best item is cut wherever it must be.
+    """
     cut: set[int] = set()
     for number in table.ranking.waiting(table.placed)[:_TRIES]:
         if number not in table.ranking.waiting(table.placed):
@@ -353,23 +347,33 @@ def _shorten(table: _Table) -> frozenset[int]:
         short = _shortened(table, number, room)
         if short is not None and table.offer(number, short):
             cut.add(number)
-    return frozenset(cut)
+    if table.placed:
+        return frozenset(cut)
+    numbers = table.ranking.waiting(table.placed)[:_TRIES]
+    return frozenset(next(([number] for number in numbers if _cut(table, number)), ()))
+
+
+def _cut(table: _Table, number: int) -> bool:
+    """Place as much of an item as fits the page, and say whether anything of it does."""
+    content = truncate_to_tokens(
+        table.items[number].candidate.content,
+        table.frame.limit,
+        lambda text: table.counted(number, table.with_content(number, text)),
+    )
+    return content not in ("", "…") and table.offer(number, table.with_content(number, content))
 
 
 def _shortened(table: _Table, number: int, room: int) -> Item | None:
     """Keep as many whole sentences of an item as fit some room."""
-    candidate, source = table.items[number].candidate, table.source(number)
-    pieces = sentences(candidate.content)
+    pieces = sentences(table.items[number].candidate.content)
     low, high = 0, len(pieces) - 1
     best: Item | None = None
     while low < high:
         middle = (low + high + 1) // 2
         content = "".join(pieces[:middle]).rstrip()
-        shorter = replace(candidate, content=content)
-        text = clean_text(table.dress.layout.render(shorter, source))
-        tokens = table.dress.counter(text + "\n")
-        if content and tokens <= room:
-            low, best = middle, Item(candidate=shorter, text=text, tokens=tokens)
+        item = table.with_content(number, content)
+        if content and item.tokens <= room:
+            low, best = middle, item
         else:
             high = middle - 1
     return best

@@ -330,3 +330,29 @@ def assembled(
     except ContextWindowExceeded:
         assume(False)
         raise
+
+
+ENDLESS = {
+    "words": "word " * 5000,
+    "no spaces": "QUJD0x" * 5000,
+    "Chinese": "规则" * 3000,
+    "emoji": "👩‍👩‍👧" * 500,
+    "a first sentence over the budget": "word " * 900 + "end. And a short one.",
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", sorted(ENDLESS))
+@pytest.mark.parametrize("name", sorted(COUNTERS))
+def test_where_shortening_is_asked_for_a_text_without_borders_leaves_no_page_empty(
+    name: str, kind: str, door: str
+) -> None:
+    """Asked to shorten, a builder handed out nothing for a passage that was one long line."""
+    found = {"rag": [Candidate(ENDLESS[kind])]}
+    counter = COUNTERS[name]()
+    builder = builder_of(300, counter, shorten=True)
+
+    built = run(builder, door, "?", sources_of(found))
+
+    assert ENDLESS[kind][:3] in built
+    assert counter(built) <= limit_of(builder, door, "?")

@@ -61,7 +61,11 @@ class Desk:
     counts: MessageCounts
     """What messages cost, by the counter for the model."""
     budget: int
-    """Tokens the request may take, by that counter."""
+    """Tokens the request may take, by that counter, as usage has taught."""
+    room: int
+    """Tokens the request may take, by the provider's count."""
+    reserve: int
+    """Tokens kept free for the answer; 0 when only a budget is known."""
     window: int | None
     """Tokens of the window; `None` when only a budget is known."""
     tools: Sequence[Any]
@@ -151,11 +155,13 @@ class Keeper:
         facts = given if model is None else ModelFacts.of(model)
         counts = counts_for(self._counter_for(facts))
         every = (*facts.schemas(tools), *schemas)
-        room, window = self._room(facts, settings)
+        room, reserve, window = self._room(facts, settings)
         return Desk(
             name=facts.name,
             counts=counts,
             budget=max(int(room / self.ratio(facts.name)), 1),
+            room=room,
+            reserve=reserve,
             window=window,
             tools=every,
             tool_tokens=count_tools(every, counter=counts.counter) if every else 0,
@@ -163,15 +169,16 @@ class Keeper:
 
     def _room(
         self, facts: ModelFacts, settings: Mapping[str, Any] | None
-    ) -> tuple[int, int | None]:
+    ) -> tuple[int, int, int | None]:
+        """Return the room, the reserve and the window."""
         divided = facts.division(self.window, self.division, settings)
         if divided is None:
             if self.max_tokens is None:
                 raise _unknown(facts)
-            return self.max_tokens, None
+            return self.max_tokens, 0, None
         window, reserve = divided
-        room = window.tokens - reserve
-        return (room if self.max_tokens is None else min(room, self.max_tokens)), window.tokens
+        room = min(window.tokens - reserve, self.max_tokens or window.tokens)
+        return room, reserve, window.tokens
 
     def _counter_for(self, facts: ModelFacts) -> TokenCounter:
         if self._counter is not None:
@@ -214,7 +221,13 @@ class Keeper:
         tokens = desk.cost(talk)
         if tokens <= desk.budget:
             return Outgoing(messages=talk, tokens=tokens, saved=kept)
-        return (yield from self.smaller(desk, messages, desk.budget, state=state))
+        try:
+            return (yield from self.smaller(desk, messages, desk.budget, state=state))
+        except ContextWindowExceeded:
+            if desk.room <= desk.budget:
+                raise
+        # Usage may have taught too much: whether this fits is for the provider to say.
+        return (yield from self.smaller(desk, messages, desk.room, state=state))
 
     def _with_state(
         self, desk: Desk, talk: Sequence[BaseMessage], state: AgentState | None
@@ -282,8 +295,13 @@ class Keeper:
         return 1.0 if anchor is None else max(anchor.ratio, _LOWEST)
 
     def learn(self, desk: Desk, counted: int, reported: int) -> None:
-        """Learn from what a provider charged for a request."""
-        self._anchor(desk.name, desk.counts.counter).observe(counted, reported)
+        """Learn from what a provider charged for a request.
+
+        More than any vocabulary makes of it was not charged for what was counted here: a search
+        that the provider ran, or a frame around a small request.
+        """
+        if reported <= AnchoredCounter.HIGHEST * counted:
+            self._anchor(desk.name, desk.counts.counter).observe(counted, reported)
 
     def lessons(self) -> dict[str, float]:
         """Return what was learned, as a checkpoint can hold it."""

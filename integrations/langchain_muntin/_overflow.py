@@ -11,7 +11,13 @@ from langchain_core import exceptions as core_exceptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ("Overflow", "overflow_of")
+__all__ = ("Overflow", "allowed", "overflow_of")
+
+_SMALLER = 0.75
+"""Share of a refused request's tokens that the second try may take, where the refusal does not say
+how much is allowed."""
+_LESS = 0.95
+"""Share that it may take at most."""
 
 _OVERFLOW = getattr(core_exceptions, "ContextOverflowError", None)
 _SAYS_SO = re.compile(
@@ -81,6 +87,29 @@ def overflow_of(error: BaseException) -> Overflow | None:
     else:
         said = Overflow(limit, counted + (answer or 0), answer or 0)
     return said if counted + (answer or 0) > limit else Overflow(limit)
+
+
+def allowed(said: Overflow, tokens: int, reserve: int) -> tuple[int, int | None]:
+    """Say how large a second try may be.
+
+    Args:
+        said: What the refusal says.
+        tokens: What the refused request costs by the count made here.
+        reserve: Tokens kept free for the answer, by the provider's count.
+
+    Returns:
+        The tokens it may take by the count made here, and what the provider counted of the prompt
+        that was refused; `None` where it does not say.
+    """
+    answer = reserve if said.answer is None else said.answer
+    charged = 0 if said.requested is None else said.requested - answer
+    room = 0 if said.limit is None else said.limit - max(answer, reserve)
+    if room < 1:
+        return int(_SMALLER * tokens), max(charged, 0) or None
+    if charged < 1:
+        return min(int(_SMALLER * tokens), room), None
+    # The provider counts more than is counted here: by how much, it has just said.
+    return int(tokens * min(room / charged, _LESS)), charged
 
 
 def _figures(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[int]:

@@ -33,7 +33,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_muntin._answers import answer_schemas
 from langchain_muntin._keeper import Keeper
-from langchain_muntin._overflow import overflow_of
+from langchain_muntin._overflow import allowed, overflow_of
 from langchain_muntin._restated import restated, value_of
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin._tool_results import ResultCap, read_back_tool
@@ -58,9 +58,6 @@ __all__ = ("ContextWindowMiddleware", "ContextWindowState")
 
 _DECISION = "muntin_decision"
 _LEARNED = "muntin_learned"
-_SMALLER = 0.75
-"""Share of a refused request's tokens that the second try may take, where the refusal does not say
-how much is allowed."""
 
 
 _NAME = "ContextWindowMiddleware"
@@ -246,13 +243,9 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         said = overflow_of(error)
         if said is None:
             raise error
-        budget = int(_SMALLER * outgoing.tokens)
-        if said.limit and said.requested:
-            # The provider counts more than is counted here: by how much, it has just said.
-            reserve = (desk.window or desk.budget) - desk.budget
-            self._keeper.learn(desk, outgoing.tokens, max(said.requested - reserve, 1))
-            scaled = int(outgoing.tokens * said.limit / said.requested)
-            budget = max(budget, min(scaled, int(0.95 * outgoing.tokens)))
+        budget, charged = allowed(said, outgoing.tokens, desk.reserve)
+        if charged is not None:
+            self._keeper.learn(desk, outgoing.tokens, charged)
         try:
             smaller = yield from self._keeper.smaller(
                 desk, _conversation(request), budget, state=beside

@@ -1,12 +1,30 @@
+# pyright: reportPrivateUsage=false, reportUnknownVariableType=false
+# What was learned of a model is private, and `create_agent` has parts without types.
 """What refusals for size say, and what becomes of a request that was refused."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("langchain.agents")
 
-from langchain_muntin._overflow import Overflow, overflow_of
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langchain_agents import TASK, prose
+from langchain_muntin import ContextWindowMiddleware
+from langchain_muntin._overflow import Overflow, allowed, overflow_of
+from langchain_muntin.testing import StrictChatModel
+
+if TYPE_CHECKING:
+    from conftest import Door
+
+numbers = st.integers(0, 1_000_000)
 
 WORDINGS = {
     "OpenAI, messages": (
@@ -150,3 +168,63 @@ def test_what_a_refusal_says_is_read_however_it_is_printed(
 def test_other_errors_are_no_refusals_for_size(text: str) -> None:
     """A rate limit is not a reason to cut a conversation."""
     assert overflow_of(ValueError(text)) is None
+
+
+# --- the second try ------------------------------------------------------------------------------
+
+
+@given(
+    said=st.builds(Overflow, *[st.none() | st.integers(1, 1_000_000)] * 2, st.none() | numbers),
+    tokens=st.integers(2, 1_000_000),
+    reserve=numbers,
+)
+def test_a_second_try_is_smaller_than_the_first(said: Overflow, tokens: int, reserve: int) -> None:
+    """Whatever a refusal says, the same request again would be refused again."""
+    budget, charged = allowed(said, tokens, reserve)
+
+    assert 0 <= budget < tokens
+    assert charged is None or charged > 0
+
+
+@pytest.mark.parametrize("scale", [1.4, 2.0, 3.5])
+def test_one_refusal_teaches_how_much_fits(door: Door, scale: float) -> None:
+    """Two refusals in a row end the run, and one at each step costs a request each."""
+    model = StrictChatModel(window=8000, max_tokens=500, scale=scale)
+    middleware = ContextWindowMiddleware()
+    agent: Any = create_agent(model, middleware=[middleware])
+    talk = [*(HumanMessage(prose(60, at)) for at in range(150)), HumanMessage(TASK)]
+    for _ in range(2):
+        door(agent.invoke, agent.ainvoke, {"messages": talk})
+
+    assert len(model.refused) == 1
+    assert len(model.sent) == 2
+    assert all(4000 < request.tokens <= 7500 for request in model.sent)
+    assert middleware._keeper.ratio("o200k_base") == pytest.approx(scale, rel=0.02)
+
+
+class Charging(StrictChatModel):
+    """Charges for its first answer what the script says."""
+
+    charges: int = 0
+
+    def _answer(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
+        reply = super()._answer(messages, kwargs)
+        if len(self.sent) > 1:
+            return reply
+        usage: Any = {"input_tokens": self.charges, "output_tokens": 1, "total_tokens": 1}
+        return reply.model_copy(update={"usage_metadata": usage})
+
+
+@pytest.mark.parametrize("charges", [1200, 2400, 60_000])
+def test_what_was_charged_once_refuses_nothing_that_fits(door: Door, charges: int) -> None:
+    """A search that the provider ran was charged with the prompt; the window is what it was."""
+    model = Charging(window=16_000, charges=charges)
+    agent: Any = create_agent(
+        model, middleware=[ContextWindowMiddleware()], checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "t1"}}
+    for question in (prose(660), prose(9000)):
+        door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(question)]}, config)
+
+    assert len(model.sent) == 2
+    assert model.sent[1].messages[-1].text == prose(9000)

@@ -8,6 +8,7 @@ it hands on is a prompt value, so chains on both sides stay as they are. Decidin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
@@ -26,6 +27,8 @@ from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
 from muntin.sources import agather, gather
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from langchain_core.callbacks import (
         AsyncCallbackManagerForChainRun,
         CallbackManagerForChainRun,
@@ -120,14 +123,15 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    _ready: _Ready = PrivateAttr()
+    _found_out: tuple[tuple[object, ...], _Ready] | None = PrivateAttr(default=None)
+    """What was found out of which values of the fields."""
 
     if not TYPE_CHECKING:  # checkers see the fields' own signature
 
         def __init__(self, **fields: Any) -> None:
             super().__init__(**fields)
             # Not in a validator: there pydantic would wrap our errors into its own.
-            self._ready = _Ready.of(self)
+            _ = self._ready
 
     @field_validator("config", mode="before")
     @classmethod
@@ -142,6 +146,18 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     def _read_budget(cls, given: Any) -> Any:
         knobs = _knobs(given)
         return given if knobs is None else WindowBudgetConfig(**knobs)
+
+    @property
+    def _ready(self) -> _Ready:
+        """What every call has in common; found out anew where a field was set since."""
+        fields = tuple(self.__dict__.values())
+        if self._found_out is not None:
+            before, ready = self._found_out
+            if len(before) == len(fields) and all(map(is_, before, fields)):
+                return ready
+        ready = _Ready.of(self)
+        self._found_out = (fields, ready)
+        return ready
 
     # --- the doors -------------------------------------------------------------------------------
 
@@ -203,6 +219,18 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     # --- LangChain's ways ------------------------------------------------------------------------
 
+    def __copy__(self) -> Self:
+        """Copy the fields; everything else is found out again."""
+        copied = super().__copy__()
+        copied._found_out = None
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return super(ContextAssembler, self.__copy__()).__deepcopy__(memo)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        return super(ContextAssembler, self.__copy__()).__getstate__()
+
     @classmethod
     def is_lc_serializable(cls) -> bool:
         """Whether it has a written form: numbers and texts do, models and sources do not."""
@@ -222,8 +250,9 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         if self.config is not None:
             knobs = asdict(cast("Any", self.config))
             written["config"] = {**knobs, "source_ratios": dict(self.config.source_ratios)}
-        if self.budget is not None:
-            written["budget"] = asdict(cast("Any", self.budget))
+        for name, value in (("budget", self.budget), ("scope", self.scope)):
+            if value is not None:
+                written[name] = asdict(cast("Any", value))
         return written
 
 

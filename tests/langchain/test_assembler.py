@@ -34,7 +34,7 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from pydantic import BaseModel
 
 from langchain_agents import calls, prose, result
-from langchain_muntin import AssembledPrompt, ContextAssembler
+from langchain_muntin import AssembledPrompt, AssembledRetriever, ContextAssembler
 from langchain_muntin.testing import StrictChatModel
 from langchain_worlds import LIBRARY, BM25Retriever, WordEmbeddings
 from muntin import (
@@ -48,6 +48,7 @@ from muntin import (
     ReportError,
     Scope,
     SourceError,
+    WindowBudgetConfig,
     count_messages,
     count_tokens,
     counter_for,
@@ -506,15 +507,20 @@ def test_the_schemas_say_what_goes_in_and_out() -> None:
     assert "ContextAssembler" in str(assembler.get_graph().nodes)
 
 
-def test_what_can_be_written_down_comes_back() -> None:
-    """A chain in a file keeps its numbers; models and sources are given anew."""
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"system_prompt": "Be brief.", "place": "question", "max_tokens": 900},
+        {"config": ContextConfig(source_ratios={"rag": 1.0}, mmr_lambda=0.5)},
+        {"budget": WindowBudgetConfig(rag_ratio=0.2)},
+        {"scope": Scope(user="ada", session="7")},
+    ],
+    ids=lambda knobs: "+".join(knobs),
+)
+def test_what_can_be_written_down_comes_back(knobs: dict[str, Any]) -> None:
+    """A chain in a file keeps its knobs; models and sources are given anew."""
     made = ContextAssembler(
-        window=8000,
-        system_prompt="Be brief.",
-        place="question",
-        config=ContextConfig(source_ratios={"rag": 1.0}, mmr_lambda=0.5),
-        counter=count_tokens,
-        sources={"rag": lambda question: ["x"]},
+        window=8000, counter=count_tokens, sources={"rag": lambda question: ["x"]}, **knobs
     )
     written = dumpd(made)
 
@@ -526,8 +532,66 @@ def test_what_can_be_written_down_comes_back() -> None:
         told = "allowed_objects" in inspect.signature(load).parameters
         more: Any = {"allowed_objects": [ContextAssembler]} if told else {}
         back: Any = load(written, valid_namespaces=["langchain_muntin"], **more)
-    assert (back.window, back.system_prompt, back.place) == (8000, "Be brief.", "question")
-    assert back.config == made.config
+    in_json = ContextAssembler.model_validate_json(made.model_dump_json())
+    for again in (back, in_json, ContextAssembler(**made.model_dump())):
+        assert {name: getattr(again, name) for name in knobs} == knobs
+        assert again.window == 8000
+    retriever = AssembledRetriever(sources={}, config=made.config, scope=made.scope)
+    assert '"mmr_lambda":' in retriever.model_dump_json(exclude={"sources"}) or not made.config
+
+
+def test_a_field_that_is_set_later_counts(door: Door) -> None:
+    """A knob that is shown and not obeyed is a budget that is overrun."""
+    long = "word " * 200
+
+    def used(assembler: ContextAssembler) -> int:
+        return assembled(door, assembler, {"question": "Hi.", "rag": [long]}).report.used
+
+    made = ContextAssembler(window=8000)
+    ways: dict[str, ContextAssembler] = {
+        "set": copy.copy(made),
+        "copied": made.model_copy(update={"max_tokens": 60}),
+        "copied deeply": made.model_copy(update={"max_tokens": 60}, deep=True),
+        "constructed": ContextAssembler.model_construct(window=8000, max_tokens=60),
+    }
+    assert used(ways["set"]) > 200
+    ways["set"].max_tokens = 60
+    for way, assembler in ways.items():
+        assert used(assembler) <= 60, way
+    assert used(made) > 200
+    made.sources = {"memory": lambda question: ["Ada is here."]}
+    assert "Ada is here." in assembled(door, made, QUESTION).messages[0].text
+    made.max_tokens = 0
+    with pytest.raises(ConfigurationError, match="max_tokens must be at least 1"):
+        assembled(door, made, QUESTION)
+
+
+def search(question: str) -> list[str]:
+    """Find one thing; a function that can be pickled."""
+    return ["Meals are capped at 80."]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+@pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
+def test_an_assembler_can_be_copied(
+    copied: Callable[[ContextAssembler], ContextAssembler],
+    used: bool,  # noqa: FBT001 - drawn by pytest
+) -> None:
+    """Worker processes are sent a chain, and settings are copied before they are changed."""
+    made = ContextAssembler(
+        window=8000, sources={"rag": search}, system_prompt="Be brief.", counter=count_tokens
+    )
+    if used:
+        made.invoke(QUESTION)
+    again = copied(made)
+
+    assert again.invoke(QUESTION).messages == made.invoke(QUESTION).messages
+    again.system_prompt = "Be long."
+    assert made.invoke(QUESTION).messages[0].text == "Be brief."
 
 
 def test_a_prompt_travels_with_its_report() -> None:

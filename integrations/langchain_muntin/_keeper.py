@@ -26,6 +26,7 @@ from muntin.message_tokens import REPLY_TOKENS
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.reinjection import reinject
 from muntin.state import AgentState
+from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
@@ -179,6 +180,14 @@ class Keeper:
         window, reserve = divided
         room = min(window.tokens - reserve, self.max_tokens or window.tokens)
         return room, reserve, window.tokens
+
+    def counter_named(self, name: str | None) -> TokenCounter:
+        """Return the counter for a model by its name; `None` before any was asked."""
+        if self._counter is not None:
+            return self._counter
+        if name is None:
+            return count_tokens
+        return self._counters.get(name) or ModelFacts.of(name).counter()
 
     def _counter_for(self, facts: ModelFacts) -> TokenCounter:
         if self._counter is not None:

@@ -36,7 +36,7 @@ from langchain_muntin._keeper import Keeper
 from langchain_muntin._overflow import allowed, overflow_of
 from langchain_muntin._restated import restated, value_of
 from langchain_muntin._steps import adrive, drive
-from langchain_muntin._tool_results import ResultCap, read_back_tool
+from langchain_muntin._tool_results import ReadBackTool, ResultCap, offered, read_back_tool
 from langchain_muntin._trace import Tell
 from langchain_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
@@ -173,7 +173,10 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             prompts=prompts,
             budget=max_tokens or window,
         )
-        self.tools = [read_back_tool(self.store, max_result_tokens, prompts)] if read_back else []
+        self._reading = read_back_tool(
+            self.store, max_result_tokens, prompts, self._keeper.counter_named(None)
+        )
+        self.tools = [self._reading] if read_back else []
 
     @property
     def name(self) -> str:
@@ -200,6 +203,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
 
     def _call(self, request: ModelRequest[Any], handler: Any) -> Policy[ExtendedModelResponse[Any]]:
         state = cast("Mapping[str, Any]", request.state)
+        request = self._with_tools(request)
         desk = self._desk(request, state)
         messages = _conversation(request)
         beside = restated(state, self._restate)
@@ -217,8 +221,14 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             model_response=response, command=self._command(state, desk, outgoing)
         )
 
+    def _with_tools(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        if not self.tools:
+            return request
+        tools = offered(request.tools, self._reading, request.messages, request.model)
+        return request if tools is request.tools else request.override(tools=list(tools))
+
     def _desk(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> Desk:
-        learned = cast("Mapping[str, Any]", state.get(self._learned) or {})
+        learned = _lessons(state.get(self._learned))
 
         def look() -> Desk:
             return self._keeper.desk(
@@ -274,7 +284,11 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         update: dict[str, Any] = {}
         if outgoing.saved is not state.get(self._decision):
             update[self._decision] = outgoing.saved
-        learned = {"ratios": self._keeper.lessons(), "budget": desk.budget}
+        learned = {
+            "ratios": self._keeper.lessons(),
+            "budget": desk.budget,
+            "model": desk.name,
+        }
         if learned != state.get(self._learned):
             update[self._learned] = learned
         return Command(update=update) if update else None
@@ -302,8 +316,11 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
-        learned: Any = value_of(request.state, self._learned)
-        return self._cap.apply(result, learned["budget"] if learned else None)
+        if isinstance(request.tool, ReadBackTool):
+            return result
+        learned = _lessons(value_of(request.state, self._learned))
+        counter = self._keeper.counter_named(learned.get("model"))
+        return self._cap.apply(result, learned.get("budget"), counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +335,15 @@ class _Send:
 
     async def ado(self) -> ModelResponse[Any]:
         return await self.handler(self.request)
+
+
+def _lessons(learned: object) -> Mapping[str, Any]:
+    """Read what was learned; nothing where it is not what `_command` writes."""
+    match learned:
+        case {"ratios": dict(), "budget": int(), "model": str()}:
+            return cast("Mapping[str, Any]", learned)
+        case _:
+            return {}
 
 
 def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:

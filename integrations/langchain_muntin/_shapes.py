@@ -24,11 +24,17 @@ from langchain_core.messages import (
 from muntin.errors import ConfigurationError
 from muntin.messages import ToolCall
 from muntin.shapes import MessageView, ToolResult
-from muntin.shapes.blocks import BlockReader, as_block, canonical_json, replace_text
+from muntin.shapes.blocks import (
+    BlockReader,
+    as_block,
+    canonical_json,
+    replace_result,
+    replace_text,
+)
 from muntin.shapes.openai_chat import role_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from muntin.messages import Block, Role
 
@@ -99,7 +105,8 @@ class LangChainShape:
         text, results = read.text, read.results
         answered = _answered(message)
         if answered is not None:
-            results = (*results, ToolResult(answered, text, _has_failed(message)))
+            media = () if results else read.media
+            results = (*results, ToolResult(answered, text, _has_failed(message), media))
             text = ""
         elif role == "user" and results and not text.strip():
             role = "tool"
@@ -125,15 +132,20 @@ class LangChainShape:
         """Copy the message with another readable text."""
         return message.model_copy(update={"content": replace_text(message.content, text)})
 
-    def with_results(self, message: BaseMessage, texts: Mapping[str, str | None]) -> BaseMessage:
-        """Copy the message with other result texts; images in a result go with its text."""
+    def with_results(
+        self, message: BaseMessage, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> BaseMessage:
+        """Copy the message with other result texts."""
         answered = _answered(message)
         if answered is not None:
             text = texts.get(answered)
-            return message if text is None else message.model_copy(update={"content": text})
+            if text is None:
+                return message
+            content = _rewritten(message.content, text, bare=answered in bare)
+            return message.model_copy(update={"content": content})
         if not isinstance(message.content, list):
             return message
-        blocks = [_result_block(block, texts) for block in message.content]
+        blocks = [_result_block(block, texts, bare) for block in message.content]
         kept = [block for block in blocks if block is not None]
         return message.model_copy(update={"content": kept})
 
@@ -243,7 +255,13 @@ def _stands_twice(block: Any, known: set[str]) -> bool:
     return kind in _SKIPPED or (kind == "invalid_tool_call" and given.get("id") in known)
 
 
-def _result_block(block: Any, texts: Mapping[str, str | None]) -> Any:
+def _rewritten(content: Any, text: str, *, bare: bool) -> Any:
+    return replace_result(
+        content, text, bare=bare, read=lambda reader, block: reader.content(_opened(block))
+    )
+
+
+def _result_block(block: Any, texts: Mapping[str, str | None], bare: Collection[str]) -> Any:
     """Rewrite one `tool_result` block; `None` where it goes."""
     given: Block | None = as_block(block)
     if given is None or given.get("type") != "tool_result":
@@ -252,7 +270,9 @@ def _result_block(block: Any, texts: Mapping[str, str | None]) -> Any:
     if called not in texts:
         return block
     text = texts[called]
-    return None if text is None else {**given, "content": text}
+    if text is None:
+        return None
+    return {**given, "content": _rewritten(given.get("content"), text, bare=called in bare)}
 
 
 SHAPE = LangChainShape()

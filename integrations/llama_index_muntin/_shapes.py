@@ -17,11 +17,11 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from pydantic import BaseModel
 
 from muntin.shapes import MessageView, ToolResult
-from muntin.shapes.blocks import BlockReader, as_block
+from muntin.shapes.blocks import BlockReader, as_block, without_text
 from muntin.shapes.openai_chat import OPENAI_CHAT, role_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from muntin.messages import Role, ToolCall
 
@@ -74,7 +74,7 @@ class LlamaIndexShape:
             _read(read, block)
         text, results = read.text, read.results
         if answered is not None:
-            results = (*results, ToolResult(call_id=answered, text=text))
+            results = (*results, ToolResult(answered, text, media=() if results else read.media))
             text = ""
         return MessageView(
             role=role,
@@ -103,12 +103,17 @@ class LlamaIndexShape:
             blocks.insert(0, TextBlock(text=text))
         return _with_blocks(message, blocks)
 
-    def with_results(self, message: ChatMessage, texts: Mapping[str, str | None]) -> ChatMessage:
-        """Copy the message with another result text; images in a result go with its text."""
-        text = texts.get(answered_call(message) or "")
-        if text is None or answered_call(message) is None:
+    def with_results(
+        self, message: ChatMessage, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> ChatMessage:
+        """Copy the message with another result text."""
+        answered = answered_call(message)
+        text = texts.get(answered or "")
+        if text is None or answered is None:
             return message
-        return _with_blocks(message, [TextBlock(text=text)])
+        kept = without_text(message.blocks, bare=answered in bare, read=_read)
+        said = [TextBlock(text=text)] if text or not kept else []
+        return _with_blocks(message, [*said, *kept])
 
     def note(self, text: str, role: Role) -> ChatMessage:
         """Make a message that holds a text."""

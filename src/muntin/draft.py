@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from muntin.errors import ConfigurationError
+from muntin.media_tokens import media_tokens
 from muntin.message_tokens import REPLY_TOKENS
 from muntin.outline import outline_of
 from muntin.reinjection import is_state_block
@@ -24,7 +25,7 @@ from muntin.report import Event
 from muntin.turns import in_flight, leading_system, newest_user
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -191,10 +192,12 @@ class Draft:
             for index in indices:
                 self.changed.pop(index, None)
 
-    def write_results(self, index: int, texts: dict[str, str], reason: Reason) -> None:
-        """Let results of one message read differently."""
+    def write_results(
+        self, index: int, texts: dict[str, str], reason: Reason, *, bare: Collection[str] = ()
+    ) -> None:
+        """Let results of one message read differently; those in `bare` lose their media as well."""
         shape = self.measured[index].shape
-        self._replace(index, shape.with_results(self.messages[index], texts))
+        self._replace(index, shape.with_results(self.messages[index], texts, bare=bare))
         self.why[index] = ("shortened", reason)
 
     def restore(self, index: int) -> None:
@@ -237,6 +240,16 @@ class Draft:
             for index in indices
             if self.views[index].results and index not in self.verbatim and not self.is_out(index)
         ]
+
+    def result_sizes(self, index: int) -> tuple[int, ...]:
+        """Count what each result of a message costs, its media included."""
+        one = self.measured[index]
+        if not one.view.media:
+            return one.result_tokens
+        return tuple(
+            tokens + sum(map(media_tokens, result.media))
+            for tokens, result in zip(one.result_tokens, one.view.results, strict=True)
+        )
 
     def tool_name(self, index: int, call_id: str) -> str:
         """Name the tool a result came from; "" when unknown."""

@@ -53,7 +53,7 @@ def _least(draft: Draft, index: int) -> int:
     if not draft.shortenable((index,)):
         return one.tokens
     least = draft.counter(LEAST_TEXT)
-    return one.tokens - sum(max(tokens - least, 0) for tokens in one.result_tokens)
+    return one.tokens - sum(max(tokens - least, 0) for tokens in draft.result_sizes(index))
 
 
 def _part_name(draft: Draft, unit: Unit, index: int) -> str:

@@ -64,10 +64,12 @@ class _Repeats:
                 if len(result.text) < _LEAST_REPEATED:
                     continue
                 this = (index, result.call_id)
-                before = self.by_text.get(result.text)
-                if before is not None:
-                    self.marks.setdefault(before, "duplicate")
-                self.by_text[result.text] = this
+                # Two pictures under one caption are two results.
+                if not result.media:
+                    before = self.by_text.get(result.text)
+                    if before is not None:
+                        self.marks.setdefault(before, "duplicate")
+                    self.by_text[result.text] = this
                 call = made.get(result.call_id)
                 if call is not None:
                     self.by_call[call] = (*self.by_call.get(call, ()), this)

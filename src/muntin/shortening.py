@@ -7,6 +7,7 @@ ones are cut to the same size: a batch is never inside its cap one by one and ov
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.digest import DigestEntry, digest
@@ -71,24 +72,62 @@ def fair_limit(sizes: Sequence[int], total: int) -> int:
     return max(sizes, default=0)
 
 
-def cut_results(draft: Draft, plan: Plan, index: int, cap: int) -> None:
-    """Cut the results of one old message to `cap` tokens together."""
-    view = draft.views[index]
-    sizes = draft.measured[index].result_tokens
-    limit = fair_limit(sizes, cap)
-    texts = {
-        result.call_id: _with_facts(
-            plan, result.text, size, limit, draft.tool_name(index, result.call_id), draft.counter
-        )
-        for result, size in zip(view.results, sizes, strict=True)
-        if size > limit
-    }
+def cut_results(draft: Draft, plan: Plan, index: int, cap: int, target: int = 0) -> None:
+    """Cut the results of one old message to `cap` tokens together; see `_rewrite`."""
+    limit = fair_limit(draft.result_sizes(index), cap)
+    _rewrite(draft, index, limit, partial(_with_facts, plan, draft.counter), target)
+
+
+def _rewrite(draft: Draft, index: int, limit: int, shorten: Shorten, target: int) -> None:
+    """Cut results that cost more than `limit`; media go only until the draft is at `target`."""
+    one = draft.measured[index]
+    needed = draft.total - target
+    texts: dict[str, str] = {}
+    bare: list[str] = []
+    every = zip(one.view.results, one.result_tokens, draft.result_sizes(index), strict=True)
+    for result, tokens, size in sorted(every, key=lambda one: bool(one[0].media)):
+        name, media = draft.tool_name(index, result.call_id), size - tokens
+        if size <= limit or (media > limit // 2 and needed <= 0):
+            continue
+        if media > limit // 2:
+            bare.append(result.call_id)
+            text = _without_media(draft, result, tokens, limit, name, shorten)
+            needed -= size - draft.counter(text)
+        else:
+            text = _shortened(draft, result.text, tokens, limit - media, name, shorten)
+            needed -= size - limit
+        texts[result.call_id] = text
     if texts:
-        draft.write_results(index, texts, "oversized")
+        draft.write_results(index, texts, "oversized", bare=bare)
+
+
+def _without_media(
+    draft: Draft, result: ToolResult, tokens: int, limit: int, name: str, shorten: Shorten
+) -> str:
+    """Write a result within `limit` with a line in place of each of its media."""
+    stubs = "\n".join(thing.stub for thing in result.media)
+    spent = draft.counter(stubs)
+    room = limit - spent - 1
+    if result.text and room > 0:
+        text = shorten(result.text, tokens, room, name) if tokens > room else result.text
+        written = f"{text}\n{stubs}"
+        if draft.counter(written) <= limit:
+            return written
+    return stubs if spent <= limit else LEAST_TEXT
+
+
+def _shortened(
+    draft: Draft, text: str, tokens: int, limit: int, name: str, shorten: Shorten
+) -> str:
+    """Write a text within `limit`, or as near to it as anything can be."""
+    least = min(LEAST_TEXT, text, key=len)
+    if limit <= draft.counter(least):
+        return least
+    return (shorten(text, tokens, limit, name) if tokens > limit else text) or least
 
 
 def _with_facts(
-    plan: Plan, text: str, size: int, limit: int, name: str, counter: TokenCounter
+    plan: Plan, counter: TokenCounter, text: str, size: int, limit: int, name: str
 ) -> str:
     """Cut an old result to an excerpt and, below it, the facts that the excerpt leaves out."""
     room = int(_FACTS * limit)
@@ -135,10 +174,12 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
             for index in draft.shortenable(draft.results_over(cap + FRAMING_TOKENS))
             if index not in draft.changed and not draft.is_held(draft.unit_of(index))
         ]
-        freed = sum(draft.size[index] - cap - FRAMING_TOKENS for index in over)
+        freed = sum(
+            max(draft.size[index] - cap - FRAMING_TOKENS, _media_of(draft, index)) for index in over
+        )
         if draft.total - freed <= target:
-            for index in over:
-                cut_results(draft, plan, index, cap)
+            for index in _words_first(draft, over):
+                cut_results(draft, plan, index, cap, target)
             return
 
 
@@ -175,24 +216,27 @@ def shorten_held(
         among: Units whose results may be cut; `None` means all that are held.
     """
     indices = _held_results(draft, draft.held if among is None else among)
-    sizes = {index: draft.measured[index].result_tokens for index in indices}
+    sizes = {index: draft.result_sizes(index) for index in indices}
     every = [size for group in sizes.values() for size in group]
     bare = sum(draft.measured[index].tokens - sum(sizes[index]) for index in indices)
     rest = draft.total - sum(draft.size[index] for index in indices)
     limit = fair_limit(every, budget - rest - bare)
-    cut: list[int] = []
     for index in indices:
-        if max(sizes[index], default=0) <= limit:
-            draft.restore(index)
-            continue
-        texts = {
-            result.call_id: _cut(draft, plan, index, result, size, limit)
-            for result, size in zip(draft.views[index].results, sizes[index], strict=True)
-            if size > limit
-        }
-        draft.write_results(index, texts, "oversized")
-        cut.append(index)
-    return cut
+        draft.restore(index)
+    large = [index for index in indices if max(sizes[index], default=0) > limit]
+    for index in _words_first(draft, large):
+        _rewrite(draft, index, limit, plan.shorten, budget)
+    return [index for index in large if index in draft.changed]
+
+
+def _media_of(draft: Draft, index: int) -> int:
+    """Count what the media in the results of a message cost."""
+    return sum(draft.result_sizes(index)) - sum(draft.measured[index].result_tokens)
+
+
+def _words_first(draft: Draft, indices: Sequence[int]) -> list[int]:
+    """Put messages with media last, which are kept or lost whole."""
+    return sorted(indices, key=lambda index: bool(draft.views[index].media))
 
 
 def room_for_held(draft: Draft, budget: int) -> int:
@@ -203,21 +247,13 @@ def room_for_held(draft: Draft, budget: int) -> int:
     least = now = 0
     for index in _held_results(draft, draft.held):
         now += draft.size[index]
-        sizes = draft.measured[index].result_tokens
+        sizes = draft.result_sizes(index)
         least += draft.measured[index].tokens - sum(max(size - _MARK, 0) for size in sizes)
     return budget - (draft.total - now + least)
 
 
 def _held_results(draft: Draft, units: Sequence[Unit]) -> list[int]:
     return draft.shortenable(index for unit in units for index in unit.indices)
-
-
-def _cut(draft: Draft, plan: Plan, index: int, result: ToolResult, size: int, limit: int) -> str:
-    least = min(LEAST_TEXT, result.text, key=len)
-    if limit <= draft.counter(least):
-        return least
-    name = draft.tool_name(index, result.call_id)
-    return plan.shorten(result.text, size, limit, name) or least
 
 
 def shortener(

@@ -347,3 +347,82 @@ def test_a_counter_that_counts_in_parts_of_tokens_is_named(door: Door) -> None:
             budget=100,
             counter=quarters,
         )
+
+
+def _screens(*groups: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Write rounds of screenshots, each with a caption and a picture of its own."""
+    messages: list[dict[str, Any]] = [_one("user", "Describe the pages.")]
+    for at, captions in enumerate(groups):
+        ids = [f"s{at}_{part}" for part in range(len(captions))]
+        uses = [{"type": "tool_use", "id": i, "name": "shot", "input": {"of": i}} for i in ids]
+        results = [
+            {
+                "type": "tool_result",
+                "tool_use_id": i,
+                "content": [
+                    *([{"type": "text", "text": caption}] if caption else []),
+                    {
+                        "type": "image",
+                        "source": {
+                            "type": "base64", "media_type": "image/png",
+                            "data": (i + "AAAA") * 300,
+                        },
+                    },
+                ],
+            }
+            for i, caption in zip(ids, captions, strict=True)
+        ]  # fmt: skip
+        messages += [
+            {"role": "assistant", "content": uses},
+            {"role": "user", "content": results},
+        ]
+    return messages
+
+
+_CAPTION = "Screenshot of the page taken, all of it is in view. " * 6
+_SCREENS = {
+    "a long text beside a picture": _screens(("row 1 | ok " * 500,)),
+    "pictures and no word": _screens(("",), ("",), ("",)),
+    "one caption": _screens((_CAPTION,), (_CAPTION,), (_CAPTION,)),
+    "in parallel": _screens((_CAPTION, _CAPTION, "", "row 1 | ok " * 200)),
+}
+
+
+def _results(messages: Any) -> list[Any]:
+    return [result for one in messages for result in view(one).results]
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["in flight", "answered"])
+@pytest.mark.parametrize("name", _SCREENS)
+def test_a_picture_stays_or_leaves_a_mark(name: str, door: Door, *, is_over: bool) -> None:
+    """A model that is shown a caption alone believes that it saw the page."""
+    given = _SCREENS[name]
+    if is_over:
+        given = [*given, _one("assistant", "I see."), _one("user", "Compare them.")]
+    size = count_messages(given)
+    for budget in (size - 30, size - 1_500, size // 2, size // 4):
+        fitted = door(fit_messages, afit_messages, given, budget=budget)
+        assert fitted.report.used <= budget
+        media = {one.call_id: one.media for one in _results(given)}
+        for result in _results(fitted.messages):
+            assert result.text == "…" or result.media or "[image image/png" in result.text
+            assert result.media in ((), media[result.call_id])
+
+
+@pytest.mark.parametrize("name", ["pictures and no word", "one caption", "in parallel"])
+def test_no_more_pictures_go_than_have_to(name: str, door: Door) -> None:
+    """A picture costs as much as a page: thirty tokens too many are no reason to lose them all."""
+    given = [*_SCREENS[name], _one("assistant", "I see."), _one("user", "Compare them.")]
+    budget = count_messages(given) - 30
+    fitted = door(fit_messages, afit_messages, given, budget=budget)
+    lost = sum(not one.media for one in _results(fitted.messages))
+    assert lost <= 1
+    assert len(_results(fitted.messages)) == len(_results(given))
+
+
+def test_a_picture_in_flight_goes_before_the_fit_gives_up(door: Door) -> None:
+    """The round in flight may be cut, last of all, and a picture is part of its results."""
+    given = _screens(("",))
+    size = count_messages(given)
+    (result,) = _results(door(fit_messages, afit_messages, given, budget=size - 100).messages)
+    assert (result.media, result.text[:6]) == ((), "[image")

@@ -84,6 +84,68 @@ def test_a_result_is_rewritten_without_touching_anything_else(name: str) -> None
     assert shape.with_results(result, {"other": "cut"}) == result
 
 
+_IMAGE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "QUJD" * 200},
+}
+_RICH = {
+    "openai-chat": {
+        **CHAT_RESULT,
+        "content": [
+            {"type": "text", "text": "a door"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "QUJD" * 200}},
+        ],
+    },
+    "anthropic": {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": [{"type": "text", "text": "a door"}, _IMAGE],
+            }
+        ],
+    },
+    "openai-responses": {
+        **RESPONSES_RESULT,
+        "output": [
+            {"type": "input_text", "text": "a door"},
+            {"type": "input_image", "image_url": "data:image/png;base64," + "QUJD" * 200},
+        ],
+    },
+    "message": Message([{"type": "text", "text": "a door"}, _IMAGE], "tool", tool_call_id="c1"),
+}
+
+
+@pytest.mark.parametrize("name", _RICH)
+def test_an_image_in_a_result_stays_unless_it_is_told_to_go(name: str) -> None:
+    """A picture that goes with a caption that was cut is lost without a mark."""
+    result: Any = _RICH[name]
+    shape, (read,) = shape_of(result), view(result).results
+    assert shape.name == name
+    assert [thing.kind for thing in read.media] == ["image"]
+    kept = view(shape.with_results(result, {"c1": "cut"}))
+    assert [(one.text, one.media) for one in kept.results] == [("cut", read.media)]
+    assert kept.media == read.media
+    gone = view(shape.with_results(result, {"c1": "cut"}, bare={"c1"}))
+    assert [(one.text, one.media) for one in gone.results] == [("cut", ())]
+    assert gone.media == ()
+    silent = shape.with_results(shape.with_results(result, {"c1": ""}), {"c1": ""})
+    assert view(silent).results[0].media == read.media
+
+
+def test_a_document_of_words_in_a_result_is_its_text() -> None:
+    """Kept beside the text that stands for it, it would keep a result from ever being cut."""
+    source = {"type": "text", "media_type": "text/plain", "data": "word " * 500}
+    block = {"type": "tool_result", "tool_use_id": "c1"}
+    result = {
+        "role": "user",
+        "content": [{**block, "content": [{"type": "document", "source": source}]}],
+    }
+    cut = shape_of(result).with_results(result, {"c1": "cut"})
+    assert cut == {"role": "user", "content": [{**block, "content": "cut"}]}
+
+
 @pytest.mark.parametrize("name", ROUNDS)
 def test_an_answer_answers_its_call_in_its_own_shape(name: str) -> None:
     call, _ = ROUNDS[name]
@@ -240,7 +302,7 @@ def test_a_registered_shape_is_used() -> None:
         def with_text(self, message: Any, text: str) -> Any:
             return message
 
-        def with_results(self, message: Any, texts: Any) -> Any:
+        def with_results(self, message: Any, texts: Any, *, bare: Any = ()) -> Any:
             return message
 
         def note(self, text: str, role: Any) -> Any:

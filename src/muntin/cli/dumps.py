@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from muntin.shapes import register_shape
 from muntin.shapes.anthropic import ANTHROPIC
-from muntin.shapes.blocks import replace_text
+from muntin.shapes.blocks import replace_result, replace_text, without_text
 from muntin.shapes.openai_chat import OPENAI_CHAT, role_of
 from muntin.shapes.openai_responses import OPENAI_RESPONSES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from muntin.messages import Role, ToolCall
     from muntin.shapes import MessageShape, MessageView
@@ -68,9 +68,11 @@ class _DumpShape:
         """Copy the message with another readable text."""
         return replace(message, raw=self._inner.with_text(message.raw, text))
 
-    def with_results(self, message: Dumped, texts: Mapping[str, str | None]) -> Dumped:
+    def with_results(
+        self, message: Dumped, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> Dumped:
         """Copy the message with other result texts."""
-        return replace(message, raw=self._inner.with_results(message.raw, texts))
+        return replace(message, raw=self._inner.with_results(message.raw, texts, bare=bare))
 
     def note(self, text: str, role: Role) -> Dumped:
         """Make a message that holds a text."""
@@ -116,12 +118,19 @@ class _LangChainShape:
     def with_text(self, message: Raw, text: str) -> Raw:
         return self._with(message, replace_text(self._fields(message).get("content"), text))
 
-    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:
+    def with_results(
+        self, message: Raw, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> Raw:
         data = self._fields(message)
         if "tool_call_id" not in data:
-            return self._with(message, ANTHROPIC.with_results(data, texts).get("content"))
-        text = texts.get(str(data["tool_call_id"]))
-        return message if text is None else self._with(message, text)
+            changed = ANTHROPIC.with_results(data, texts, bare=bare)
+            return self._with(message, changed.get("content"))
+        answered = str(data["tool_call_id"])
+        text = texts.get(answered)
+        if text is None:
+            return message
+        content = replace_result(data.get("content"), text, bare=answered in bare)
+        return self._with(message, content)
 
     def note(self, text: str, role: Role) -> Raw:
         return self._made(_LANGCHAIN_TYPES[role], {"content": text})
@@ -210,14 +219,26 @@ class _LlamaIndexShape:
             kept.insert(0, {"block_type": "text", "text": text})
         return {**message, "blocks": kept}
 
-    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:
+    def with_results(
+        self, message: Raw, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> Raw:
         beside = cast("Raw", message.get("additional_kwargs") or {})
-        text = texts.get(str(beside.get("tool_call_id") or ""))
+        answered = str(beside.get("tool_call_id") or "")
+        text = texts.get(answered)
         if text is None or role_of(message.get("role")) != "tool":
             return message
-        if message.get("blocks") is None:
-            return {**message, "content": text}
-        return {**message, "blocks": [{"block_type": "text", "text": text}]}
+        blocks = cast("Sequence[Raw] | None", message.get("blocks"))
+        is_bare = answered in bare
+        if blocks is None:
+            return {
+                **message,
+                "content": replace_result(message.get("content"), text, bare=is_bare),
+            }
+        kept = without_text(
+            blocks, bare=is_bare, read=lambda reader, block: reader.block(_opened(block))
+        )
+        said = [{"block_type": "text", "text": text}] if text or not kept else []
+        return {**message, "blocks": [*said, *kept]}
 
     def note(self, text: str, role: Role) -> Raw:
         block = {"block_type": "text", "text": text}
@@ -272,7 +293,13 @@ class _TextShape:
     def with_text(self, message: Raw, text: str) -> Raw:
         return {**message, self._text: text}
 
-    def with_results(self, message: Raw, texts: Mapping[str, str | None]) -> Raw:  # noqa: ARG002 - no message of this form carries a result
+    def with_results(
+        self,
+        message: Raw,
+        texts: Mapping[str, str | None],  # noqa: ARG002 - no message of this form carries a result
+        *,
+        bare: Collection[str] = (),  # noqa: ARG002 - as above
+    ) -> Raw:
         return message
 
     def note(self, text: str, role: Role) -> Raw:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.shapes.blocks import BlockReader, as_block, replace_text
+from muntin.shapes.blocks import BlockReader, as_block, replace_result, replace_text
 from muntin.shapes.openai_chat import role_of
 from muntin.shapes.views import MessageView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from muntin.messages import Role, ToolCall
 
@@ -55,7 +55,11 @@ class AnthropicShape:
         return {**message, "content": replace_text(message.get("content"), text)}
 
     def with_results(
-        self, message: dict[str, Any], texts: Mapping[str, str | None]
+        self,
+        message: dict[str, Any],
+        texts: Mapping[str, str | None],
+        *,
+        bare: Collection[str] = (),
     ) -> dict[str, Any]:
         """Copy the message with other result texts."""
         content = message.get("content")
@@ -68,10 +72,12 @@ class AnthropicShape:
                 blocks.append(block)
                 continue
             called = str(known.get("tool_use_id") or "")
+            text = texts.get(called)
             if called not in texts:
                 blocks.append(known)
-            elif texts[called] is not None:
-                blocks.append({**known, "content": texts[called]})
+            elif text is not None:
+                content = replace_result(known.get("content"), text, bare=called in bare)
+                blocks.append({**known, "content": content})
         return {**message, "content": blocks}
 
     def note(self, text: str, role: Role) -> dict[str, Any]:

@@ -11,12 +11,15 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from muntin.messages import Block, ToolCall
 from muntin.shapes.views import Media, MediaKind, ToolResult
 
-__all__ = ("BlockReader", "as_block", "canonical_json", "image_size", "media_of", "replace_text")
+__all__ = ("BlockReader", "as_block", "canonical_json", "image_size", "media_of",
+           "replace_result", "replace_text", "without_text")  # fmt: skip
+
+BlockT = TypeVar("BlockT")
 
 _TEXT = {"text": "text", "input_text": "text", "output_text": "text", "text-plain": "text",
          "refusal": "refusal", "summary_text": "text", "reasoning_text": "text"}  # fmt: skip
@@ -91,6 +94,11 @@ class BlockReader:
         return tuple(self._server)
 
     @property
+    def is_silent(self) -> bool:
+        """Whether nothing that was read says anything in words."""
+        return not self._texts
+
+    @property
     def unknown(self) -> tuple[tuple[str, str], ...]:
         """Blocks nobody here knows."""
         return tuple(self._unknown)
@@ -147,6 +155,7 @@ class BlockReader:
                 call_id=_text(block.get("tool_use_id")),
                 text=inner.text,
                 is_error=bool(block.get("is_error", False)),
+                media=inner.media,
             )
         )
 
@@ -210,6 +219,45 @@ def replace_text(content: Any, text: str) -> Any:
     if not placed:
         kept.append({"type": "text", "text": text})
     return kept if isinstance(content, list) else tuple(kept)
+
+
+def replace_result(
+    content: Any,
+    text: str,
+    *,
+    bare: bool,
+    kind: str = "text",
+    read: Callable[[BlockReader, Any], None] = BlockReader.content,
+) -> Any:
+    """Return content of a tool result that reads `text` and holds what else stood in it.
+
+    Args:
+        content: A text, a block or a list of blocks.
+        text: What it is to read.
+        bare: Whether media go as well.
+        kind: Type of a text block.
+        read: How a block is read.
+    """
+    blocks: Any = [content] if isinstance(content, Mapping) else content
+    if not isinstance(blocks, (list, tuple)):
+        return text
+    kept = without_text(cast("Sequence[Any]", blocks), bare=bare, read=read)
+    if not kept:
+        return text
+    return [{"type": kind, "text": text}, *kept] if text else kept
+
+
+def without_text(
+    blocks: Sequence[BlockT], *, bare: bool, read: Callable[[BlockReader, BlockT], None]
+) -> list[BlockT]:
+    """List the blocks that say nothing in words; where they are `bare`, media go too."""
+    kept: list[BlockT] = []
+    for block in blocks:
+        reader = BlockReader()
+        read(reader, block)
+        if reader.is_silent and not (bare and reader.media):
+            kept.append(block)
+    return kept
 
 
 def media_of(kind: MediaKind, block: Mapping[str, Any]) -> Media:

@@ -15,7 +15,7 @@ from muntin.shapes.openai_chat import role_of
 from muntin.shapes.views import MessageView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from muntin.messages import Block, Role, ToolCall
     from muntin.shapes.views import MediaKind
@@ -76,7 +76,11 @@ class GeminiShape:
         return {**message, "parts": kept if placed else [{"text": text}, *kept]}
 
     def with_results(
-        self, message: dict[str, Any], texts: Mapping[str, str | None]
+        self,
+        message: dict[str, Any],
+        texts: Mapping[str, str | None],
+        *,
+        bare: Collection[str] = (),  # noqa: ARG002 - a response holds a value and no media
     ) -> dict[str, Any]:
         """Copy the message with other result texts."""
         kept: list[Any] = []

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muntin.messages import Message
-from muntin.shapes.blocks import BlockReader, replace_text
+from muntin.shapes.blocks import BlockReader, replace_result, replace_text
 from muntin.shapes.views import MessageView, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from muntin.messages import Role, ToolCall
 
@@ -56,6 +56,7 @@ class NeutralShape:
                     call_id=message.tool_call_id or "",
                     text=text,
                     is_error=bool(message.metadata.get("is_error", False)),
+                    media=() if results else media,
                 ),
             )
             text = ""
@@ -79,12 +80,16 @@ class NeutralShape:
         """Copy the message with another readable text."""
         return replace(message, content=replace_text(message.content, text))
 
-    def with_results(self, message: Message, texts: Mapping[str, str | None]) -> Message:
+    def with_results(
+        self, message: Message, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> Message:
         """Copy the message with other result texts."""
-        text = texts.get(message.tool_call_id or "")
-        if message.role == "tool" and text is not None:
-            return replace(message, content=text)
-        return message
+        answered = message.tool_call_id or ""
+        text = texts.get(answered)
+        if message.role != "tool" or text is None:
+            return message
+        content = replace_result(message.content, text, bare=answered in bare)
+        return replace(message, content=content)
 
     def note(self, text: str, role: Role) -> Message:
         """Make a message that holds a text."""

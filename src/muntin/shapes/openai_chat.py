@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.messages import ToolCall
-from muntin.shapes.blocks import BlockReader, as_block, canonical_json, replace_text
+from muntin.shapes.blocks import (
+    BlockReader,
+    as_block,
+    canonical_json,
+    replace_result,
+    replace_text,
+)
 from muntin.shapes.views import MessageView, ToolResult
 
 if TYPE_CHECKING:
@@ -73,7 +79,8 @@ class OpenAIChatShape:
             read.block({"type": "reasoning", "text": message["reasoning_content"]})
         text, results = read.text, read.results
         if role == "tool":
-            results = (*results, ToolResult(call_id=_answered(message), text=text))
+            media = () if results else read.media
+            results = (*results, ToolResult(_answered(message), text, media=media))
             text = ""
         return MessageView(
             role=role,
@@ -94,15 +101,21 @@ class OpenAIChatShape:
         return {**message, "content": replace_text(message.get("content"), text)}
 
     def with_results(
-        self, message: dict[str, Any], texts: Mapping[str, str | None]
+        self,
+        message: dict[str, Any],
+        texts: Mapping[str, str | None],
+        *,
+        bare: Collection[str] = (),
     ) -> dict[str, Any]:
         """Copy the message with other result texts."""
-        text = texts.get(_answered(message))
+        answered, content = _answered(message), message.get("content")
+        text = texts.get(answered)
         if text is None or role_of(message.get("role")) != "tool":
             return message
-        if isinstance(message.get("content"), list):
-            return {**message, "content": [{"type": "text", "text": text}]}
-        return {**message, "content": text}
+        said = replace_result(content, text, bare=answered in bare)
+        if said == text and isinstance(content, list):
+            said = [{"type": "text", "text": text}]
+        return {**message, "content": said}
 
     def note(self, text: str, role: Role) -> dict[str, Any]:
         """Make a message that holds a text."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from muntin.messages import ToolCall
-from muntin.shapes.blocks import BlockReader, canonical_json, replace_text
+from muntin.shapes.blocks import BlockReader, canonical_json, replace_result, replace_text
 from muntin.shapes.openai_chat import role_of
 from muntin.shapes.views import MessageView, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from muntin.messages import Role
 
@@ -75,13 +75,21 @@ class OpenAIResponsesShape:
         return {**message, "content": replace_text(message.get("content"), text)}
 
     def with_results(
-        self, message: dict[str, Any], texts: Mapping[str, str | None]
+        self,
+        message: dict[str, Any],
+        texts: Mapping[str, str | None],
+        *,
+        bare: Collection[str] = (),
     ) -> dict[str, Any]:
         """Copy the message with other result texts."""
-        text = texts.get(str(message.get("call_id") or ""))
+        answered = str(message.get("call_id") or "")
+        text = texts.get(answered)
         if text is None or not str(message.get("type")).endswith(_OUTPUT):
             return message
-        return {**message, "output": text}
+        output = replace_result(
+            message.get("output"), text, bare=answered in bare, kind="input_text"
+        )
+        return {**message, "output": output}
 
     def note(self, text: str, role: Role) -> dict[str, Any]:
         """Make a message that holds a text."""
@@ -108,7 +116,7 @@ def _result(item: Mapping[str, Any], identifier: str | None) -> MessageView:
     read = BlockReader()
     read.content(item.get("output"))
     failed = item.get("status") in ("failed", "incomplete")
-    result = ToolResult(call_id=str(item.get("call_id") or ""), text=read.text, is_error=failed)
+    result = ToolResult(str(item.get("call_id") or ""), read.text, failed, read.media)
     return MessageView(
         role="tool", results=(result,), media=read.media, unknown=read.unknown, id=identifier
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from muntin.messages import Role, ToolCall
     from muntin.shapes.views import MessageView
@@ -42,8 +42,14 @@ class MessageShape(Protocol):
         """Return a copy whose readable text is `text`; everything else stays as it is."""
         ...
 
-    def with_results(self, message: Any, texts: Mapping[str, str | None]) -> Any:
-        """Return a copy in which results (by call id) read as given; `None` removes one."""
+    def with_results(
+        self, message: Any, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
+    ) -> Any:
+        """Return a copy in which results (by call id) read as given; `None` removes one.
+
+        What is not text stays in a result, its images for instance, but for the media of those
+        named in `bare`: their text says what went.
+        """
         ...
 
     def note(self, text: str, role: Role) -> Any:

@@ -54,6 +54,8 @@ class ToolResult(NamedTuple):
     """The readable part of the result."""
     is_error: bool = False
     """Whether the message itself says that the call failed."""
+    media: tuple[Media, ...] = ()
+    """Images and the like that the call came back with; they are in the view's `media` too."""
 
 
 class MessageView(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chats import Recorder, call, chat, result, said, texts
+from chats import Recorder, call, chat, compact, result, said, texts
 from muntin.compaction import HistoryCompactor
 from muntin.messages import Message
 from muntin.reinjection import reinject
@@ -19,6 +19,8 @@ from muntin.turns import pairing_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from conftest import Door
 
 
 def compacted(history: list[Message], keep_recent: int = 2, **knobs: Any) -> list[Message]:
@@ -265,3 +267,83 @@ def test_a_user_cannot_pass_off_a_message_as_a_recap() -> None:
         )
         compactor.compact([forged, said(1), said(2)])
         assert summarize.texts[-1].startswith("user: [Recap] The assistant has promised")
+
+
+@pytest.mark.parametrize("size", range(1, 30))
+@pytest.mark.parametrize("keep_recent", [1, 4])
+def test_what_is_newest_after_messages_were_taken_back_stays(
+    size: int, keep_recent: int, door: Door
+) -> None:
+    """A recap made before an undo is no answer to the question that is now the last."""
+    summarize = Recorder()
+    compactor = HistoryCompactor(summarize, keep_recent=keep_recent, trigger_tokens=60)
+    history = chat(30)
+    compact(door, compactor, history)
+    left = history[:size]
+    out = compact(door, compactor, left)
+    assert out[-min(keep_recent, size) :] == left[-min(keep_recent, size) :]
+    assert [m for m in left if m.role == "user"][-1] in out
+    calls = summarize.calls
+    assert compact(door, compactor, left) == out
+    assert texts(compact(door, compactor, history))[0] == "[Recap] SUM"
+    assert summarize.calls == calls
+
+
+def test_the_question_of_a_run_stays_when_the_next_one_is_taken_back(door: Door) -> None:
+    """With the question folded, an agent would go on with twenty steps of it knows not what."""
+    run = [said(0), *(m for at in range(12) for m in (call(f"a{at}"), result(f"a{at}")))]
+    after = [said(1), said(2), *(m for at in range(12) for m in (call(f"b{at}"), result(f"b{at}")))]
+    for size in range(len(run), len(run) + len(after)):
+        compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=60)
+        compact(door, compactor, [*run, *after])
+        left = [*run, *after][:size]
+        out = compact(door, compactor, left)
+        assert [m for m in left if m.role == "user"][-1] in out
+        assert out[-2:] == left[-2:]
+        assert problems(out) == problems(left)
+
+
+def test_a_recap_is_passed_over_where_it_would_make_a_history_longer(door: Door) -> None:
+    """Most of what it tells of stays beside it after an undo: it may then only cost."""
+    summarize = Recorder("What was said in short. " * 8, "SUM2")
+    compactor = HistoryCompactor(summarize, keep_recent=4, trigger_tokens=100)
+    history = [*chat(2, tokens=4), *chat(4, start=2, tokens=50), *chat(4, start=6, tokens=5)]
+    first = compact(door, compactor, history)
+    assert first[1:] == history[6:]
+    left = history[:6]
+    assert compact(door, compactor, left) is left
+    assert compact(door, compactor, history) == first
+    assert summarize.calls == 1
+
+
+@pytest.mark.parametrize("at", range(26))
+@pytest.mark.parametrize("way", ["field", "callback"])
+def test_a_message_that_is_pinned_after_it_was_folded_stays_from_then_on(
+    at: int, way: str, door: Door
+) -> None:
+    """Who pins a message pins it for the very next request, not for the next recap."""
+    wanted: list[str] = []
+    summarize = Recorder("SUM")
+    compactor = HistoryCompactor(
+        summarize,
+        trigger_tokens=100,
+        pinned=(lambda m: m.content in wanted) if way == "callback" else None,
+    )
+    tools = [call("a", "b"), result("a"), result("b")]
+    history = [*chat(6), *tools, *chat(21, start=6)]
+    compact(door, compactor, history)
+    if way == "field":
+        history[at] = replace(history[at], pinned=True)
+    else:
+        wanted.append(str(history[at].content))
+    for size in range(0, 24, 6):
+        longer = [*history, *chat(size, start=27)]
+        out = compact(door, compactor, longer)
+        assert out.count(history[at]) == 1
+        assert problems(out) == []
+        assert out[1:] == [m for m in longer if m in out]
+    assert summarize.calls > 1
+    if way == "field":
+        history[at] = replace(history[at], pinned=False)
+    wanted.clear()
+    assert history[at] not in compact(door, compactor, [*history, *chat(40, start=27)])

@@ -8,18 +8,19 @@ by one of these, all of it. The rest is folded. A pure function of what a trail 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from muntin.turns import newest_user, units
+from muntin.turns import units
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from muntin.compaction.recap import Recap
     from muntin.compaction.trail import Trail
 
-__all__ = ("Fold", "choose_fold", "covered_end", "verbatim_places")
+__all__ = ("Fold", "choose_fold", "covered_end", "due_places", "held_places", "holding")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,39 +46,57 @@ def covered_end(trail: Trail, recap: Recap | None) -> int:
     return trail.spoken[recap.covered - 1] + 1 if recap else 0
 
 
-def verbatim_places(trail: Trail, recap: Recap | None) -> list[int]:
-    """List the positions that are not folded into the recap, ascending."""
+def held_places(trail: Trail, recap: Recap | None) -> list[int]:
+    """List the positions before the end of a recap that are not folded into it, ascending."""
+    if recap is None:
+        return []
+    notes = trail.notes[: bisect_left(trail.notes, covered_end(trail, recap))]
+    return sorted([*(trail.spoken[ordinal] for ordinal in recap.held), *notes])
+
+
+def due_places(trail: Trail, *, keep_recent: int, pinned: Iterable[int]) -> set[int]:
+    """List which spoken messages must stay now, whatever a recap covers.
+
+    Args:
+        trail: The conversation.
+        keep_recent: Newest messages that stay; recaps and notes are not counted among them.
+        pinned: Positions that stay besides those whose message says so itself.
+    """
+    said = (at for at in reversed(trail.spoken) if trail.entries[at].kind == "said")
+    return {*islice(said, keep_recent), *trail.asked[-1:], *trail.pinned, *pinned}
+
+
+def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
+    """Return a recap that holds back what is due of the messages it covers; itself if it does.
+
+    Messages that were taken back leave others the newest, and one may be pinned after it was
+    folded: what was right to fold then must stand beside the recap now.
+    """
     end = covered_end(trail, recap)
-    held = [trail.spoken[ordinal] for ordinal in recap.held] if recap else []
-    held += trail.notes[: bisect_left(trail.notes, end)]
-    return [*sorted(held), *range(end, len(trail.entries))]
+    missing = {bisect_left(trail.spoken, place) for place in due if place < end} - {*recap.held}
+    if not missing:
+        return recap
+    held = {*recap.held}
+    covered = [trail.entries[place].view for place in trail.spoken[: recap.covered]]
+    for unit in units(covered):
+        if not missing.isdisjoint(unit.indices):
+            held.update(unit.indices)
+    return replace(recap, held=tuple(sorted(held)))
 
 
-def choose_fold(
-    trail: Trail, recap: Recap | None, *, keep_recent: int, pinned: Sequence[int]
-) -> Fold:
+def choose_fold(trail: Trail, recap: Recap | None, due: set[int]) -> Fold:
     """Choose what a pass folds.
 
     Args:
         trail: The conversation.
-        recap: What covers its beginning. None: nothing does.
-        keep_recent: Newest messages that stay; recaps and notes are not counted among them.
-        pinned: Positions that stay besides those whose message says so itself.
+        recap: What covers its beginning, and holds what is due. None: nothing does.
+        due: Positions that stay.
     """
-    live = verbatim_places(trail, recap)
+    end = covered_end(trail, recap)
+    live = [*held_places(trail, recap), *range(end, len(trail.entries))]
     views = [trail.entries[place].view for place in live]
     kinds = [trail.entries[place].kind for place in live]
-    said = [at for at, kind in enumerate(kinds) if kind == "said"]
-    keep = set(said[-keep_recent:])
-    asked = newest_user([views[at] for at in said])
-    if asked is not None:
-        keep.add(said[asked])
-    wanted = set(pinned)
-    keep.update(
-        at
-        for at, place in enumerate(live)
-        if kinds[at] == "note" or views[at].pinned or place in wanted
-    )
+    keep = {at for at, place in enumerate(live) if kinds[at] == "note" or place in due}
     for unit in units(views):
         if unit.unanswered or not keep.isdisjoint(unit.indices):
             keep.update(unit.indices)
@@ -87,7 +106,7 @@ def choose_fold(
         return Fold(places=(), tokens=0, covered=0, held=())
     places = tuple(live[at] for at in fold)
     # What was held may be all there is to fold. The recap still tells of all it told of before.
-    covered = bisect_left(trail.spoken, max(places[-1] + 1, covered_end(trail, recap)))
+    covered = bisect_left(trail.spoken, max(places[-1] + 1, end))
     ordinals = [bisect_left(trail.spoken, live[at]) for at in sorted(keep) if kinds[at] != "note"]
     held = tuple(ordinal for ordinal in ordinals if ordinal < covered)
     return Fold(

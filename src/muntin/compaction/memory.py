@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muntin.compaction.trail import Trail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from muntin.compaction.recap import Recap
     from muntin.compaction.trail import Kind
@@ -97,24 +97,21 @@ class Memory:
             return self._file(trail.fork(shared)), shared
         return trail, shared
 
-    def recap_of(self, trail: Trail) -> Recap | None:
-        """Find the recap that covers most of a conversation's beginning."""
-        chain, found = trail.chain, trail.recap
-        if found is not None and not (
-            found.covered < len(chain) and chain[found.covered] == found.key
-        ):
-            found = None
-        least = found.covered if found else 1
-        for covered in range(len(chain) - 1, least - 1, -1):
-            known = self._recaps.get(chain[covered])
+    def recaps_of(self, trail: Trail) -> Iterator[Recap]:
+        """Yield the recaps of a conversation's beginning, the one that covers most of it first."""
+        last = {trail.recap.key: trail.recap} if trail.recap else {}
+        for covered in range(len(trail.chain) - 1, 0, -1):
+            key = trail.chain[covered]
+            known = self._recaps.get(key) or last.get(key)
             if known is not None and known.covered == covered:
-                found = known
-                break
-        if found is not trail.recap:
-            trail.recap, trail.recap_tokens = found, 0
-        if found is not None and found.key in self._recaps:
-            self._recaps.move_to_end(found.key)
-        return found
+                yield known
+
+    def serve(self, trail: Trail, recap: Recap | None) -> None:
+        """Note which recap serves a conversation: it is forgotten last."""
+        if recap is not trail.recap:
+            trail.recap, trail.recap_tokens = recap, 0
+        if recap is not None and recap.key in self._recaps:
+            self._recaps.move_to_end(recap.key)
 
     def keep(self, recaps: Iterable[Recap], *, instead_of: Recap | None = None) -> None:
         """Remember recaps; the one they continue is the first to be forgotten from now on."""

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from muntin.compaction.condense import Condenser, Verdict
 from muntin.compaction.flight import Flight
-from muntin.compaction.fold import Fold, choose_fold, covered_end, verbatim_places
+from muntin.compaction.fold import (
+    Fold,
+    choose_fold,
+    covered_end,
+    due_places,
+    held_places,
+    holding,
+)
 from muntin.compaction.memory import Memory
 from muntin.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
 from muntin.compaction.recap import Recap
@@ -96,6 +103,7 @@ class _Found:
     messages: list[Any]
     lead: int
     trail: Trail
+    due: set[int]
     recap: Recap | None
     before: int
 
@@ -128,9 +136,7 @@ class Passes:
             if found.recap and self._tokens_now(found) <= self.rules.trigger_tokens:
                 return self._as_it_stands(history, found, "reused")
             trail = found.trail
-            fold = choose_fold(
-                trail, found.recap, keep_recent=self.rules.keep_recent, pinned=self._pinned(trail)
-            )
+            fold = choose_fold(trail, found.recap, found.due)
             if not fold.places:
                 return self._as_it_stands(history, found, "nothing_to_fold")
             if not self._is_worth_it(found, fold):
@@ -225,8 +231,25 @@ class Passes:
             lead += 1
             lead_tokens += measured.tokens - FRAMING_TOKENS
         trail = self._memory.trail_of(messages[lead:])
-        recap = self._memory.recap_of(trail)
-        return _Found(messages, lead, trail, recap, lead_tokens + trail.totals[-1])
+        due = due_places(trail, keep_recent=self.rules.keep_recent, pinned=self._pinned(trail))
+        recap = self._recap_of(trail, due)
+        return _Found(messages, lead, trail, due, recap, lead_tokens + trail.totals[-1])
+
+    def _recap_of(self, trail: Trail, due: set[int]) -> Recap | None:
+        """Find the recap that covers most, unless what must stay beside it leaves no gain."""
+        for recap in self._memory.recaps_of(trail):
+            self._memory.serve(trail, recap)
+            whole = holding(trail, recap, due)
+            if whole is recap or self._saved(trail, whole) > 0:
+                return whole
+        self._memory.serve(trail, None)
+        return None
+
+    def _pinned(self, trail: Trail) -> list[int]:
+        pinned = self.rules.pinned
+        if pinned is None:
+            return []
+        return [at for at in trail.spoken if pinned(trail.messages[at])]
 
     def _kind_of(self, _message: Any, view: MessageView) -> Kind:
         mark = self.rules.prefix.strip()
@@ -247,10 +270,6 @@ class Passes:
             return "note"
         return "said"
 
-    def _held(self, found: _Found) -> list[int]:
-        end = covered_end(found.trail, found.recap)
-        return [at for at in verbatim_places(found.trail, found.recap) if at < end]
-
     def _note(self, trail: Trail, recap: Recap) -> Any:
         text = self.rules.prefix + recap.text
         role = self.rules.recap_role
@@ -266,18 +285,23 @@ class Passes:
             trail.recap_tokens = measured.tokens - FRAMING_TOKENS
         return trail.recap_tokens
 
+    def _saved(self, trail: Trail, recap: Recap | None) -> int:
+        """Count what a recap saves: what it stands for, less what it takes itself."""
+        if recap is None:
+            return 0
+        held = sum(trail.entries[at].tokens for at in held_places(trail, recap))
+        covered = trail.totals[covered_end(trail, recap)]
+        return covered - held - self._note_tokens(trail, recap)
+
     def _tokens_now(self, found: _Found) -> int:
-        trail = found.trail
-        held = sum(trail.entries[at].tokens for at in self._held(found))
-        covered = trail.totals[covered_end(trail, found.recap)]
-        return found.before - covered + held + self._note_tokens(trail, found.recap)
+        return found.before - self._saved(found.trail, found.recap)
 
     def _composed(self, found: _Found, recap: Recap) -> list[Any]:
         trail, lead = found.trail, found.lead
         return [
             *found.messages[:lead],
             self._note(trail, recap),
-            *(trail.messages[at] for at in self._held(found)),
+            *(trail.messages[at] for at in held_places(trail, recap)),
             *found.messages[lead + covered_end(trail, recap) :],
         ]
 
@@ -312,12 +336,6 @@ class Passes:
         return Compaction(messages=messages, outcome=outcome)
 
     # --- planning -------------------------------------------------------------------------------
-
-    def _pinned(self, trail: Trail) -> list[int]:
-        pinned = self.rules.pinned
-        if pinned is None:
-            return []
-        return [at for at, message in enumerate(trail.messages) if pinned(message)]
 
     def _is_worth_it(self, found: _Found, fold: Fold) -> bool:
         """Whether a pass would save enough; bringing one recap up to date has to bring more."""

@@ -88,6 +88,10 @@ class Trail:
     """Tokens of the first n messages, notes included."""
     notes: list[int] = field(default_factory=list[int])
     """Positions of the notes."""
+    asked: list[int] = field(default_factory=list[int])
+    """Positions of what the user said."""
+    pinned: list[int] = field(default_factory=list[int])
+    """Positions of spoken messages that say they are pinned."""
     messages: list[Any] = field(default_factory=list[Any])
     """The messages of the entries, by themselves, to compare at the speed of C."""
     mutable: list[int] = field(default_factory=list[int])
@@ -150,10 +154,8 @@ class Trail:
         twin.entries = self.entries[:shared]
         twin.messages = self.messages[:shared]
         twin.totals = self.totals[: shared + 1]
-        twin.spoken = self.spoken[: bisect_left(self.spoken, shared)]
-        twin.notes = self.notes[: bisect_left(self.notes, shared)]
-        twin.mutable = self.mutable[: bisect_left(self.mutable, shared)]
-        twin.strict = self.strict[: bisect_left(self.strict, shared)]
+        for mine, theirs in zip(twin._places(), self._places(), strict=True):
+            mine += theirs[: bisect_left(theirs, shared)]
         twin.chain = self.chain[: len(twin.spoken) + 1]
         twin.start, twin.recap, twin.recap_tokens = self.start, self.recap, self.recap_tokens
         return twin
@@ -170,6 +172,8 @@ class Trail:
             return False
         self.messages[index] = message
         self.entries[index] = entry
+        if entry.view.pinned != known.view.pinned:
+            self.pinned = [at for at in self.spoken if self.entries[at].view.pinned]
         return True
 
     def _read(self, message: Any) -> Entry:
@@ -196,6 +200,10 @@ class Trail:
             self.notes.append(len(self.entries))
         else:
             self.spoken.append(len(self.entries))
+            if entry.view.pinned:
+                self.pinned.append(len(self.entries))
+            if entry.kind == "said" and entry.view.is_user_turn:
+                self.asked.append(len(self.entries))
             link = blake2b(self.chain[-1] + entry.digest, digest_size=_DIGEST_SIZE)
             self.chain.append(link.digest())
         self.entries.append(entry)
@@ -204,9 +212,12 @@ class Trail:
 
     def _forget_after(self, same: int) -> None:
         del self.entries[same:], self.messages[same:], self.totals[same + 1 :]
-        for places in (self.spoken, self.notes, self.mutable, self.strict):
+        for places in self._places():
             del places[bisect_left(places, same) :]
         del self.chain[len(self.spoken) + 1 :]
+
+    def _places(self) -> tuple[list[int], ...]:
+        return self.spoken, self.notes, self.asked, self.pinned, self.mutable, self.strict
 
 
 def digest_of(view: MessageView) -> bytes:

@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langchain_core.messages import (
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    convert_to_messages,
+)
 from langchain_core.prompt_values import PromptValue
 
 from langchain_muntin._shapes import SHAPE
@@ -59,32 +64,48 @@ def read_messages(given: object) -> tuple[BaseMessage, ...]:
     """Read messages in any way LangChain writes them.
 
     Raises:
-        ConfigurationError: It holds no messages.
+        ConfigurationError: It holds something that is no message.
     """
     if isinstance(given, str):
         return (HumanMessage(given),)
-    if isinstance(given, PromptValue):
-        return tuple(given.to_messages())
     if isinstance(given, BaseMessage):
-        return (given,)
-    if isinstance(given, Sequence) and not isinstance(given, bytes):
-        items = cast("Sequence[Any]", given)
-        if all(isinstance(item, BaseMessage) for item in items):
-            return tuple(items)
-        return tuple(convert_to_messages(items))
-    raise ConfigurationError(
-        f"a string, a prompt value, messages or a dict can be assembled, not {type(given).__name__}"
-    )
+        given = (given,)
+    if isinstance(given, PromptValue):
+        given = given.to_messages()
+    if not isinstance(given, Sequence) or isinstance(given, (bytes, bytearray)):
+        raise ConfigurationError(
+            f"a string, a prompt value, messages or a dict can be assembled, not "
+            f"{type(given).__name__}"
+        )
+    return tuple(_message(item, at) for at, item in enumerate(cast("Sequence[object]", given)))
+
+
+def _message(item: object, at: int) -> BaseMessage:
+    """Read one message; anything LangChain makes one of is one."""
+    if isinstance(item, RemoveMessage):
+        raise ConfigurationError(
+            f"message {at} is a RemoveMessage, which tells a graph's state to forget a message and "
+            f"is none itself: let the state apply it (add_messages does), and give what remains"
+        )
+    if isinstance(item, BaseMessage):
+        return item
+    try:
+        (made,) = convert_to_messages([cast("Any", item)])
+    except Exception as error:
+        raise ConfigurationError(
+            f"message {at} cannot be read ({type(item).__name__}: {error}): give a message, a pair "
+            f"of role and text, or a dict with 'role' and 'content'"
+        ) from error
+    return made
 
 
 def _read_mapping(given: Mapping[str, object], question_key: str, history_key: str) -> Asked:
     rest = dict(given)
-    history = rest.pop(history_key, None)
-    if _MESSAGES in rest and history_key != _MESSAGES:
-        if history is not None:
-            raise ConfigurationError(f"give {history_key!r} or {_MESSAGES!r}, not both")
-        history = rest.pop(_MESSAGES)
-    messages = () if history is None else read_messages(history)
+    talks = [rest.pop(key, None) for key in dict.fromkeys((history_key, _MESSAGES))]
+    said = [read_messages(talk) for talk in talks if talk is not None and talk not in ("", [], ())]
+    if len(said) > 1:
+        raise ConfigurationError(f"give {history_key!r} or {_MESSAGES!r}, not both")
+    messages = said[0] if said else ()
     asked = rest.pop(question_key, None)
     if asked is not None:
         messages = (*messages, *read_messages(asked))

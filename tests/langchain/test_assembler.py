@@ -26,6 +26,7 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    RemoveMessage,
     SystemMessage,
     ToolMessage,
 )
@@ -34,7 +35,12 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from pydantic import BaseModel
 
 from langchain_agents import calls, prose, result
-from langchain_muntin import AssembledPrompt, AssembledRetriever, ContextAssembler
+from langchain_muntin import (
+    AssembledPrompt,
+    AssembledRetriever,
+    ContextAssembler,
+    compact_messages,
+)
 from langchain_muntin.testing import StrictChatModel
 from langchain_worlds import LIBRARY, BM25Retriever, WordEmbeddings
 from muntin import (
@@ -93,6 +99,10 @@ def kinds(prompt: AssembledPrompt) -> list[str]:
         ({"question": HumanMessage(QUESTION)}, ["system", "human"]),
         ({"question": QUESTION, "history": TALK}, ["system", "human", "ai", "human"]),
         ({"messages": [*TALK, HumanMessage(QUESTION)]}, ["system", "human", "ai", "human"]),
+        ({"messages": [HumanMessage(QUESTION)], "history": []}, ["system", "human"]),
+        ({"messages": [HumanMessage(QUESTION)], "history": ""}, ["system", "human"]),
+        ({"messages": [], "history": [HumanMessage(QUESTION)]}, ["system", "human"]),
+        ({"messages": None, "history": None, "question": QUESTION}, ["system", "human"]),
         ({"question": QUESTION, "rag": LIBRARY}, ["system", "system", "human"]),
         ({"question": QUESTION, "rag": []}, ["system", "human"]),
         ({"question": QUESTION, "rag": None}, ["system", "human"]),
@@ -126,6 +136,38 @@ def test_what_cannot_be_assembled_says_so(door: Door, given: Any, problem: str) 
     """A question sent to the model by accident is worse than an error."""
     with pytest.raises(ConfigurationError, match=problem):
         assembled(door, ContextAssembler(window=8000), given)
+
+
+@pytest.mark.parametrize("way", ["history", "messages", "question", "alone", "prompt value"])
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (1, "message 1 cannot be read"),
+        (None, "message 1 cannot be read"),
+        (b"x", "message 1 cannot be read"),
+        (("oracle", "Hm."), "message 1 cannot be read"),
+        (("user",), "message 1 cannot be read"),
+        ({"role": "oracle", "content": "Hm."}, "message 1 cannot be read"),
+        ({"role": "user"}, "message 1 cannot be read"),
+        ({}, "message 1 cannot be read"),
+        (RemoveMessage(id="m1"), "message 1 is a RemoveMessage"),
+    ],
+)
+def test_what_is_no_message_is_named(door: Door, way: str, wrong: Any, problem: str) -> None:
+    """An error of another library, from its inside, says nothing of the input."""
+    talk = [HumanMessage("Hi."), wrong]
+    if way == "prompt value":
+        if not isinstance(wrong, BaseMessage):
+            return
+        given: Any = ChatPromptValue(messages=talk)
+    else:
+        given = talk if way == "alone" else {"question": QUESTION, way: talk}
+    with pytest.raises(ConfigurationError, match=problem):
+        assembled(door, ContextAssembler(window=8000), given)
+    if way == "alone":
+        short = compact_messages(max_tokens=900)
+        with pytest.raises(ConfigurationError, match=problem):
+            door(short.invoke, short.ainvoke, given)
 
 
 def test_the_keys_may_have_other_names(door: Door) -> None:

@@ -8,6 +8,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_muntin.summarizer import summarizer_for
 from muntin.compaction import HistoryCompactor
+from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +24,19 @@ class CompactingChatMessageHistory(BaseChatMessageHistory):
     """Put a recap in place of the older messages of another history, which keeps them all.
 
     Reading compacts, writing goes straight through. When a recap fails, the whole history is read.
-    For agents, prefer `ContextWindowMiddleware` and a checkpointer.
+    What was folded is remembered by the compactor: where a new history is made for every call, keep
+    one compactor per conversation and pass it in, or every call pays for the recaps again. For
+    agents, prefer `ContextWindowMiddleware` and a checkpointer.
 
     Args:
         inner: The history that stores the messages.
         compactor: Says when and how much is folded, and remembers the recaps; `None` makes one of
-            the other arguments.
+            the other arguments, which are refused beside a compactor.
         summarizer: A chat model or any summariser; `None` summarises by extraction.
         **knobs: Any other argument of `muntin.HistoryCompactor`, such as `trigger_tokens`.
+
+    Raises:
+        ConfigurationError: A compactor is given, and what it would be made of as well.
 
     ```python
     from langchain_core.messages import AIMessage, HumanMessage
@@ -67,6 +73,12 @@ class CompactingChatMessageHistory(BaseChatMessageHistory):
         summarizer: Any = None,
         **knobs: Any,
     ) -> None:
+        refused = [*knobs] if summarizer is None else ["summarizer", *knobs]
+        if compactor is not None and refused:
+            raise ConfigurationError(
+                f"a compactor is given, so {', '.join(refused)} would say nothing: give it to the "
+                f"compactor"
+            )
         self.inner = inner
         self.compactor = compactor or HistoryCompactor(summarizer_for(summarizer), **knobs)
 

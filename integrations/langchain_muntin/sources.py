@@ -17,7 +17,7 @@ from langchain_muntin._shapes import SHAPE
 from muntin.candidates import Candidate
 from muntin.errors import ConfigurationError, SourceError
 from muntin.shapes.blocks import canonical_json
-from muntin.sources import CallableSource, ContextSource
+from muntin.sources import CallableSource
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
@@ -224,15 +224,15 @@ class StoreSource(CallableSource):
 _SCOPE = ("base", "user", "agent", "session", "app")
 
 
-class ChatHistorySource(ContextSource):
+class ChatHistorySource(CallableSource):
     """Make a source of a conversation that is not sent as messages: an earlier one, or another's.
 
     Each message of people and models is one candidate, the newest first; tool rounds are left out.
 
     Args:
         name: Name of the source.
-        history: Messages, something with `.messages` (and `aget_messages`), or a function that
-            returns messages.
+        history: Messages, something with `.messages` (and `aget_messages`), or a function, sync or
+            async, that returns one of these.
         last: Newest messages to offer; `None` offers all.
 
     ```python
@@ -248,25 +248,20 @@ class ChatHistorySource(ContextSource):
     def __init__(self, name: str, history: Any, *, last: int | None = None) -> None:
         if last is not None and last < 1:
             raise ConfigurationError(f"source {name!r}: last must be at least 1, not {last}")
-        self.name = name
-        self._history = history
+        asked: Callable[[], Any] = history if callable(history) else lambda: history
+        later: Callable[[], Any] | None = getattr(history, "aget_messages", None)
+        afetch: Callable[[str], Any] | None = None if later is None else lambda _: later()
+        super().__init__(
+            name,
+            lambda _: asked(),
+            afetch=afetch,
+            read=self._said,
+            pass_scope=False,  # it offers all it has, whoever asks
+        )
         self._last = last
 
-    def fetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:  # noqa: ARG002 - it offers all it has
-        """Read the conversation."""
-        given = self._history
-        if callable(given):
-            given = given()
-        return self._read(getattr(given, "messages", given))
-
-    async def afetch(self, query: str, scope: Scope | None = None) -> list[Candidate]:
-        """Read the conversation without blocking the loop."""
-        ask = getattr(self._history, "aget_messages", None)
-        if ask is None:
-            return list(await super().afetch(query, scope))
-        return self._read(await ask())
-
-    def _read(self, messages: object) -> list[Candidate]:
+    def _said(self, given: object) -> list[Candidate]:
+        messages = getattr(given, "messages", given)
         if not isinstance(messages, Sequence) or not all(
             isinstance(message, BaseMessage) for message in cast("Sequence[object]", messages)
         ):

@@ -221,6 +221,32 @@ def test_a_state_that_is_an_object_can_be_read() -> None:
     assert written["muntin_decision"]["covered"] == len(TALK) - 1  # all but the system message
 
 
+def test_a_state_without_messages_is_an_error_that_names_the_key() -> None:
+    """A misspelt key would be told of as a type nobody gave."""
+    node = context_window_node(max_tokens=1000, messages_key="talk")
+
+    with pytest.raises(ConfigurationError, match="no messages under 'talk'"):
+        node.invoke({"messages": TALK})
+
+
+def test_an_answer_as_large_as_the_window_is_an_error_that_says_so() -> None:
+    """What is too large then is not the conversation."""
+    model = StrictChatModel(window=8000).bind(max_tokens=8000)
+
+    with pytest.raises(ConfigurationError, match="8000 tokens are asked for the answer"):
+        compact_messages(TALK, model=model)
+
+
+def test_what_a_node_writes_can_be_told_from_answers_in_a_stream() -> None:
+    """A recap on the user's screen is one nobody asked for."""
+    compiled = graph(StrictChatModel(window=1000, replies=["In March."]), system_prompt="Brief.")
+    config: Any = {"configurable": {"thread_id": "t1"}}
+    parts = list(compiled.stream({"messages": TALK}, config, stream_mode="messages"))
+    shown = [part.text for part, about in parts if about["langgraph_node"] != "fit"]
+
+    assert "".join(shown) == "In March."
+
+
 # --- the old ways --------------------------------------------------------------------------------
 
 
@@ -270,6 +296,16 @@ def test_a_failing_recap_loses_nothing(door: Door) -> None:
     short = CompactingChatMessageHistory(Kept(), compactor=compactor)
     short.add_messages(TALK[1:])
     assert reading(door, short) == TALK[1:]
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [{"trigger_tokens": 200}, {"summarizer": print}, {"summarizer": print, "keep_recent": 1}],
+)
+def test_a_knob_beside_a_compactor_is_an_error(knobs: dict[str, Any]) -> None:
+    """A knob that is taken and not obeyed is looked for in the wrong place."""
+    with pytest.raises(ConfigurationError, match=", ".join(knobs)):
+        CompactingChatMessageHistory(Kept(), compactor=HistoryCompactor(), **knobs)
 
 
 def test_a_chain_with_message_history_takes_it() -> None:

@@ -19,7 +19,15 @@ from langchain_core.runnables import RunnableLambda
 from langchain_muntin import ChatHistorySource, RetrieverSource, RunnableSource, StoreSource
 from langchain_muntin._given import source_of, standing_sources
 from langchain_worlds import LIBRARY, BM25Retriever, library_store
-from muntin import CallableSource, Candidate, ConfigurationError, ContextSource, Scope, SourceError
+from muntin import (
+    AsyncSourceError,
+    CallableSource,
+    Candidate,
+    ConfigurationError,
+    ContextSource,
+    Scope,
+    SourceError,
+)
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -107,6 +115,22 @@ def test_an_earlier_conversation_is_a_source(door: Door) -> None:
     assert len(fetched(door, ChatHistorySource("memory", talk, last=1), "where?")) == 1
     with pytest.raises(SourceError, match="needs messages"):
         fetched(door, ChatHistorySource("memory", ["x"]), "where?")
+
+
+def test_a_conversation_may_be_fetched_by_an_async_function(door: Door) -> None:
+    """Conversations lie in databases, and their clients are async."""
+
+    async def fetch() -> list[BaseMessage]:
+        return [HumanMessage("I moved to Oslo.")]
+
+    source = ChatHistorySource("memory", fetch)
+    if door.name == "sync":
+        with pytest.raises(AsyncSourceError, match="use the async door"):
+            fetched(door, source, "where?")
+    else:
+        assert [one.content for one in fetched(door, source, "where?")] == [
+            "user: I moved to Oslo."
+        ]
 
 
 def test_the_three_ways_to_give_a_source_and_values_are_told_apart(door: Door) -> None:

@@ -110,7 +110,7 @@ class ModelFacts:
             The window and the tokens of it to keep free for the answer; `None` where it is unknown.
 
         Raises:
-            ConfigurationError: The number is not positive.
+            ConfigurationError: The number is not positive, or the answer takes all of it.
         """
         windows = ((one, one._own_window(given)) for one in self._all)
         divided = [
@@ -144,8 +144,13 @@ class ModelFacts:
         """
         for source in (settings or {}, self.bound):
             asked = _first_number(source.get(key) for key in _OUTPUT_KEYS)
+            if asked and asked >= window.tokens:
+                raise ConfigurationError(
+                    f"{asked} tokens are asked for the answer, which leaves none of the window of "
+                    f"{window.tokens} for a request: lower the model's max_tokens"
+                )
             if asked:
-                return min(asked, window.tokens - 1)
+                return asked
         asked = _first_number(getattr(self.model, key, None) for key in _OUTPUT_KEYS)
         if asked and asked < window.tokens:
             return asked

@@ -142,8 +142,8 @@ def offered(
                 f"another tool of the agent is named {own.name!r}: rename it, give all middleware "
                 f"that bring one the same store=, or read_back=False"
             )
-    own: object = getattr(type(model), "bind_tools", None)
-    takes_tools = own is not BaseChatModel.bind_tools
+    binds: object = getattr(type(model), "bind_tools", None)
+    takes_tools = binds is not BaseChatModel.bind_tools
     reads = takes_tools and any(isinstance(message, ToolMessage) for message in messages)
     # An agent without tools of its own may have a model that takes none.
     return [] if len(ours) == len(tools) and not reads else tools

@@ -156,6 +156,11 @@ def context_window_node(
     The history stays as it is. Where the state has a key `muntin_decision` (a dict or `None`), what
     was decided is kept in it, and requests between two decisions only grow at their end.
 
+    A graph streamed with `stream_mode="messages"` emits every new message that a node writes, and
+    has no way to leave out a node: a system prompt and the notes written here come along. Skip what
+    has this node as `langgraph_node` in its metadata, or use `ContextWindowMiddleware`, which
+    writes nothing that streams.
+
     Args:
         model: The chat model that comes next, with its tools bound.
         window: As in `compact_messages`.
@@ -176,7 +181,8 @@ def context_window_node(
             `llm_input_messages`.
 
     Raises:
-        ConfigurationError: Nothing says how large the window is, or a number is out of range.
+        ConfigurationError: Nothing says how large the window is, or a number is out of range; or,
+            when it runs, the state has no messages under its key.
 
     ```python
     from typing import Annotated, Any, TypedDict
@@ -210,7 +216,12 @@ def context_window_node(
         raise ConfigurationError("give a model that knows its window, window=, or max_tokens=")
 
     def policy(state: Any) -> Policy[dict[str, Any]]:
-        messages = read_messages(value_of(state, messages_key))
+        given = value_of(state, messages_key)
+        if given is None:
+            raise ConfigurationError(
+                f"the state has no messages under {messages_key!r}: give messages_key="
+            )
+        messages = read_messages(given)
         if system_prompt:
             messages = (SystemMessage(system_prompt), *messages)
         outgoing = yield from keeper.policy(

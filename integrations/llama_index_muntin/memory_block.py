@@ -7,6 +7,8 @@ recap, and of the rest what speaks of the current question and what is newest.
 
 from __future__ import annotations
 
+import logging
+import pickle
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.memory import BaseMemoryBlock
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ("MuntinMemoryBlock",)
 
 _SESSION = "session_id"
+_OBJECTS = ("summarizer", "token_counter")
+"""Fields that hold whatever the caller brought."""
 
 
 class MuntinMemoryBlock(BaseMemoryBlock[str]):
@@ -65,6 +69,20 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         self.counter = found.name
         self._rules = Rules(counter=found, summarizer=summarizer_for(self.summarizer))
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Keep what can be pickled; a summarizer or counter that cannot be is left behind."""
+        state = super().__getstate__()
+        kept = {
+            name: value if name not in _OBJECTS or _can_be_pickled(value) else None
+            for name, value in state["__dict__"].items()
+        }
+        return {**state, "__dict__": kept, "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """Resolve again what is kept in objects."""
+        super().__setstate__(state)
+        self.model_post_init(None)
+
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         log = self.logs.get(str(block_kwargs.get(_SESSION) or ""))
         if log is None:
@@ -103,3 +121,12 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         """Shorten the text by so many tokens; `None` where nothing would be left."""
         left = self._rules.counter(content) - tokens_to_truncate
         return truncate_to_tokens(content, left, self._rules.counter) if left > 0 else None
+
+
+def _can_be_pickled(value: object) -> bool:
+    try:
+        pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        logging.getLogger(__name__).warning("left out of the pickle: %s", error)
+        return False
+    return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -133,3 +134,20 @@ def test_it_works_inside_memory() -> None:
 
     assert "<earlier>" in text
     assert block.logs["ada"].messages[0] == said("user", "My daughter is called Ada.")
+
+
+@pytest.mark.parametrize(
+    "own", [{"summarizer": lambda text, _: text[:9]}, {"token_counter": lambda text: len(text)}]
+)
+def test_what_cannot_be_pickled_stays_behind_and_the_messages_do_not(own: dict[str, Any]) -> None:
+    """A worker process could not take it over, though it could a memory with the same objects."""
+    block = block_of(**own)
+    put(block, talk(3))
+
+    back: MuntinMemoryBlock = pickle.loads(pickle.dumps(block))
+    put(back, talk(1))
+
+    assert len(back.logs[""].messages) == 4
+    assert told(back)
+    assert all(getattr(block, name) is value for name, value in own.items())
+    assert told(block)

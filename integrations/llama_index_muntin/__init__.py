@@ -13,8 +13,9 @@ except ImportError as _missing:
         'llama_index_muntin needs LlamaIndex: pip install "muntin[llama-index]"'
     ) from _missing
 
-from llama_index_muntin._conversion import candidate_of, from_muntin, node_of, to_muntin
+from llama_index_muntin._conversion import from_muntin, to_muntin
 from llama_index_muntin._models import tokenizer_of
+from llama_index_muntin._nodes import candidate_of, node_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.agents import with_window
 from llama_index_muntin.ledger import WindowLedger

@@ -1,24 +1,33 @@
 """Choose among retrieved nodes within a budget: what postprocessor and retriever have in common.
 
 Nodes are compared by their own text, because metadata would make copies differ, and counted as a
-synthesizer sends them: with the metadata meant for the model, stripped, joined by blank lines.
+synthesizer sends them: with the metadata meant for the model, stripped, joined by blank lines,
+media at their price. What is counted is read from the very copy that is handed out.
+
+An engine that is left without any node answers without asking the model. So where not even the best
+node fits it is shortened, at a sentence if one fits; and where nothing of it fits that is an error.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import is_not
 from typing import TYPE_CHECKING, Any, cast
 
-from llama_index.core.schema import MetadataMode, NodeWithScore
+from llama_index.core.schema import MetadataMode
 
-from llama_index_muntin._conversion import NODE, candidate_of, node_of, shortened
+from llama_index_muntin._media import PricedCounter, mark_of_media
+from llama_index_muntin._nodes import by_own_words, node_of, node_read, with_less_metadata
 from muntin.builder import ContextBuilder
+from muntin.errors import ContextWindowExceeded
 from muntin.layout import Layout, Section
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.sources import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from llama_index.core.schema import NodeWithScore
 
     from muntin.candidates import Candidate, Embedding
     from muntin.config import ContextConfig
@@ -28,8 +37,6 @@ if TYPE_CHECKING:
     from muntin.tokens import TokenCounter
 
 __all__ = ("Choice", "NodeLayout", "choose")
-
-_SOURCE = "rag"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +53,12 @@ class _JoinedNodes(Section):
 class NodeLayout(Layout):
     """Lay nodes out as a synthesizer does."""
 
-    def render(self, candidate: Candidate, source: str) -> str:  # noqa: ARG002 - one source
-        """Render a node with the metadata that a model is shown."""
-        found = candidate.metadata.get(NODE)
-        if not isinstance(found, NodeWithScore):
+    def render(self, candidate: Candidate, source: str) -> str:  # noqa: ARG002 - all look the same
+        """Render a node with the metadata that a model is shown, and mark its media."""
+        node = node_read(candidate)
+        if node is None:
             return candidate.content.strip()
-        if candidate.content != found.node.get_content(metadata_mode=MetadataMode.NONE):
-            found = shortened(found, candidate.content)
-        return found.node.get_content(metadata_mode=MetadataMode.LLM).strip()
+        return node.get_content(metadata_mode=MetadataMode.LLM).strip() + mark_of_media(node)
 
     def opening(self, name: str, prompts: PromptRegistry = DEFAULT_PROMPTS) -> str:  # noqa: ARG002 - none has one
         """Open a section with nothing."""
@@ -78,8 +83,7 @@ class Choice:
 
 
 def choose(
-    nodes: Sequence[NodeWithScore],
-    vectors: Sequence[Embedding | None],
+    gathered: Gathered,
     *,
     question: str,
     query_embedding: Embedding | None,
@@ -87,42 +91,62 @@ def choose(
     config: ContextConfig,
     ordering: Any,
     counter: TokenCounter,
+    notes: Sequence[str] = (),
 ) -> Choice:
     """Choose nodes within a budget.
 
-    Where not even the best node fits, it is shortened: an engine that is left without any node
-    answers without asking the model.
+    Args:
+        gathered: Candidates by source; those that were nodes know it.
+        question: The question, for the report.
+        query_embedding: Its vector, to vote on relevance; `None` trusts the scores.
+        budget: Tokens of the nodes together, as a synthesizer sends them.
+        config: The knobs of selection and allocation.
+        ordering: Order of the nodes of a source, as in `Layout`.
+        counter: Counts tokens.
+        notes: Sentences for the reader of the report.
+
+    Raises:
+        ContextWindowExceeded: There are nodes, and nothing of the best one fits.
     """
-    candidates = tuple(
-        candidate_of(found, mode=MetadataMode.NONE, embedding=vector)
-        for found, vector in zip(nodes, vectors, strict=True)
-    )
-    gathered = Gathered(candidates={_SOURCE: candidates})
-    layout = NodeLayout(ordering=ordering)
+    count, layout = PricedCounter(counter), NodeLayout(ordering=ordering)
+    offered: dict[str, tuple[Candidate, ...]] = {}
+    told = list(notes)
+    for name, candidates in gathered.candidates.items():
+        read = [by_own_words(candidate) for candidate in candidates]
+        offered[name] = tuple(_lighter(candidate, budget, layout, count) for candidate in read)
+        less = sum(map(is_not, read, offered[name]))
+        if less:
+            told.append(f"{less} nodes of {name!r} are shown without metadata that are too long")
 
     def assembled(knobs: ContextConfig) -> Any:
-        builder = ContextBuilder(knobs, token_counter=counter, layout=layout)
+        builder = ContextBuilder(knobs, token_counter=count, layout=layout)
         return builder.assemble_block(
-            question, gathered, budget=budget, query_embedding=query_embedding
+            question,
+            Gathered(candidates=offered, failures=gathered.failures),
+            budget=budget,
+            query_embedding=query_embedding,
         )
 
     context = assembled(config)
-    if candidates and not context.candidates and not config.shorten:
+    if any(offered.values()) and not context.candidates and not config.shorten:
         context = assembled(replace(cast("Any", config), shorten=True))
-    notes = (*context.report.notes, *_notes(nodes, vectors))
-    report = replace(context.report, notes=notes) if notes else context.report
+    if any(offered.values()) and not context.candidates:
+        needed = min(decision.tokens for decision in context.report.decisions)
+        raise ContextWindowExceeded(
+            "the shortest of what was found", needed=needed, available=budget
+        )
+    report = replace(context.report, notes=(*context.report.notes, *told))
     return Choice([node_of(candidate) for candidate in context.candidates], report)
 
 
-def _notes(nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]) -> list[str]:
-    """Say what a reader should know of how nodes were compared."""
-    notes: list[str] = []
-    bare = sum(vector is None for vector in vectors)
-    if bare and len(nodes) > 1:
-        notes.append(f"{bare} of {len(nodes)} nodes have no vector: they were compared by words")
-    strange = sum(
-        found.score is not None and not abs(found.score) < float("inf") for found in nodes
-    )
-    if strange:
-        notes.append(f"{strange} scores are not finite and count as unknown")
-    return notes
+def _lighter(
+    candidate: Candidate, budget: int, layout: NodeLayout, counter: TokenCounter
+) -> Candidate:
+    """Leave an oversized node as much of its metadata as takes half of the budget."""
+    node = node_read(candidate)
+    room = budget // 2
+    if node is None or counter(node.get_metadata_str(MetadataMode.LLM)) <= room:
+        return candidate
+    if counter(layout.render(candidate, "")) <= budget:
+        return candidate
+    return with_less_metadata(candidate, room, counter)

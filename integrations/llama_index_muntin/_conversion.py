@@ -1,163 +1,38 @@
-"""Translate between LlamaIndex's values and the core's: the one place that knows both.
+"""Translate between LlamaIndex's messages and the core's: the one place that knows both.
 
 Nothing that is given is changed, and what is handed out is a copy: a caller who rewrites it (agents
-rewrite the text of the last message) does not reach what is stored. Scores and embeddings come
-through; only a node whose text was shortened loses its embedding, because that was another text's.
+rewrite the text of the last message) does not reach what is stored.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-import math
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
-from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
 from llama_index_muntin._shapes import SHAPE, answered_call
-from muntin.candidates import Candidate
-from muntin.errors import SourceError
 from muntin.messages import Message, ToolCall
 from muntin.shapes import view
 from muntin.shapes.blocks import as_block, canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from muntin.candidates import Embedding
     from muntin.messages import Block
 
 __all__ = (
     "LiteralText",
     "as_chat_message",
-    "candidate_of",
-    "candidates_of",
     "copy_of_message",
-    "copy_of_node",
     "from_muntin",
-    "node_of",
-    "shortened",
+    "text_of_messages",
     "to_muntin",
 )
 
-NODE = "llama_index.node"
-"""Metadata key of a candidate that was a node."""
-_READ = "llama_index.read"
 _MESSAGE = "llama_index.message"
-
-
-# --- nodes ---------------------------------------------------------------------------------------
-
-
-def candidate_of(
-    found: NodeWithScore,
-    *,
-    mode: MetadataMode = MetadataMode.LLM,
-    embedding: Embedding | None = None,
-) -> Candidate:
-    """Make a candidate of a retrieved node, which travels along in its metadata.
-
-    Args:
-        found: The node and its score. Not changed. A score that is no finite number is unknown.
-        mode: Which metadata is part of the text: by default what a synthesizer would send.
-        embedding: Its vector; `None` takes the one the node carries, if any.
-
-    ```python
-    from llama_index.core.schema import NodeWithScore, TextNode
-    from llama_index_muntin import candidate_of
-
-    node = TextNode(text="Meals are capped at 80.", id_="meals")
-    print(candidate_of(NodeWithScore(node=node, score=0.9)))
-    #> Candidate(content='Meals are capped at 80.', score=0.9, source='', id='meals', pinned=False)
-    ```
-    """
-    node = found.node
-    content = node.get_content(metadata_mode=mode)
-    score = found.score
-    return Candidate(
-        content,
-        None if score is None or not math.isfinite(score) else float(score),
-        id=node.node_id,
-        embedding=node.embedding if embedding is None else embedding,
-        metadata={**node.metadata, NODE: found, _READ: (mode, content)},
-    )
-
-
-def candidates_of(found: object, *, name: str) -> list[Candidate]:
-    """Read what a retriever or a function returned: nodes, candidates or strings.
-
-    Raises:
-        SourceError: Something among it is none of these.
-    """
-    read: list[Candidate] = []
-    for item in cast("Iterable[object]", found or ()):
-        if isinstance(item, NodeWithScore):
-            read.append(candidate_of(item))
-        elif isinstance(item, BaseNode):
-            read.append(candidate_of(NodeWithScore(node=item)))
-        elif isinstance(item, Candidate):
-            read.append(item)
-        elif isinstance(item, str):
-            read.append(Candidate(item))
-        else:
-            kind = type(item).__name__
-            raise SourceError(name, f"holds a {kind}: give nodes, candidates or strings")
-    return read
-
-
-def node_of(candidate: Candidate) -> NodeWithScore:
-    """Return a copy of the node a candidate was, or make one of a candidate that never was one.
-
-    A candidate that was shortened comes back as a node with the shorter text.
-    """
-    found = candidate.metadata.get(NODE)
-    if not isinstance(found, NodeWithScore):
-        metadata = {"source_name": candidate.source} if candidate.source else {}
-        made = TextNode(
-            text=candidate.content,
-            metadata={**candidate.metadata, **metadata},
-            excluded_llm_metadata_keys=[*candidate.metadata, *metadata],
-            excluded_embed_metadata_keys=[*candidate.metadata, *metadata],
-            **({"id_": candidate.id} if candidate.id else {}),
-        )
-        return NodeWithScore(node=made, score=candidate.score)
-    mode, content = cast("tuple[MetadataMode, str]", candidate.metadata[_READ])
-    if candidate.content == content:
-        return copy_of_node(found)
-    # Only a text that the template puts last can be cut at the end without touching the metadata.
-    head = content.removesuffix(found.node.get_content(metadata_mode=MetadataMode.NONE))
-    if mode is not MetadataMode.NONE and not candidate.content.startswith(head):
-        return copy_of_node(found)
-    return shortened(found, candidate.content.removeprefix(head))
-
-
-def copy_of_node(found: NodeWithScore) -> NodeWithScore:
-    """Copy a node with its score, so that changing the copy changes nothing else.
-
-    An object that an index node leads to is shared: it may be a whole query engine.
-    """
-    node = found.node
-    update: dict[str, Any] = {
-        "metadata": copy.deepcopy(node.metadata),
-        "relationships": dict(node.relationships),
-        "excluded_llm_metadata_keys": list(node.excluded_llm_metadata_keys),
-        "excluded_embed_metadata_keys": list(node.excluded_embed_metadata_keys),
-        "embedding": None if node.embedding is None else list(node.embedding),
-    }
-    return NodeWithScore(node=node.model_copy(update=update), score=found.score)
-
-
-def shortened(found: NodeWithScore, text: str) -> NodeWithScore:
-    """Copy a node with a shorter text; its embedding stays behind."""
-    copied = copy_of_node(found)
-    copied.node.set_content(text)
-    copied.node.embedding = None
-    return copied
-
-
-# --- messages ------------------------------------------------------------------------------------
 
 
 class LiteralText(TextBlock):

@@ -62,15 +62,19 @@ class NodeVectors:
         return self._completed(nodes, vectors)
 
     def question(self, query: QueryBundle | None) -> Embedding | None:
-        """Return the vector of the question."""
+        """Return the vector of the question, or of what a transform wants embedded in its place."""
         if query is None or query.embedding is not None or self._model is None:
             return None if query is None else query.embedding
+        if query.custom_embedding_strs:
+            return self._model.get_agg_embedding_from_queries(query.custom_embedding_strs)
         return self._model.get_query_embedding(query.query_str)
 
     async def aquestion(self, query: QueryBundle | None) -> Embedding | None:
         """Return what `question` returns, without blocking the loop."""
         if query is None or query.embedding is not None or self._model is None:
             return None if query is None else query.embedding
+        if query.custom_embedding_strs:
+            return await self._model.aget_agg_embedding_from_queries(query.custom_embedding_strs)
         return await self._model.aget_query_embedding(query.query_str)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ model call. Nodes go out as copies, scores and embeddings with them.
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llama_index.core import instrumentation
@@ -15,21 +16,24 @@ from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode
 from pydantic import Field, PrivateAttr
 
 from llama_index_muntin._choice import choose
 from llama_index_muntin._models import counter_named, counter_of
+from llama_index_muntin._nodes import candidate_of
 from llama_index_muntin._vectors import NodeVectors
 from llama_index_muntin.ledger import WindowLedger
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
+from muntin.sources import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.candidates import Embedding
+    from muntin.candidates import Candidate, Embedding
     from muntin.report import AssemblyReport
     from muntin.tokens import TokenCounter
 
@@ -37,6 +41,7 @@ __all__ = ("BudgetPostprocessor", "NodesChosenEvent")
 
 _dispatcher = instrumentation.get_dispatcher(__name__)  # pyright: ignore[reportPrivateImportUsage] - the documented way
 _DEFAULTS = ContextConfig()
+_SOURCE = "rag"
 _POLICY = "muntin: de-duplicate, diversify, fit"
 
 
@@ -201,14 +206,14 @@ class BudgetPostprocessor(BaseNodePostprocessor):
             },
         ) as event:
             choice = choose(
-                nodes,
-                vectors,
+                Gathered(candidates={_SOURCE: _candidates(nodes, vectors)}),
                 question=question,
                 query_embedding=asked,
                 budget=self._budget(question),
                 config=self._config(),
                 ordering=self.order,
                 counter=self._count,
+                notes=_notes(nodes, vectors),
             )
             event.on_end(payload={EventPayload.NODES: choice.nodes})
         if self._room is not None:
@@ -229,7 +234,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
 
     def _config(self) -> ContextConfig:
         return ContextConfig(
-            source_ratios={"rag": 1.0},
+            source_ratios={_SOURCE: 1.0},
             mmr_lambda=float(self.mmr_lambda),
             dedup_threshold=float(self.dedup_threshold),
             similarity=self.similarity,
@@ -242,10 +247,45 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         A budget that came from a model or a ledger is written as a number.
         """
         saved = super().to_dict(**kwargs)
-        if saved.get("max_tokens") is None and self._room is not None:
-            room = self._room
-            saved["max_tokens"] = max(1, int(room.spendable * room.rag_ratio))
+        saved["max_tokens"] = self._lasting_budget()
         return saved
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what can be pickled; a budget whose model or ledger cannot is kept as a number."""
+        # The base class takes what cannot be pickled out of the very object: so out of a copy.
+        state = super(BudgetPostprocessor, copy.copy(self)).__getstate__()
+        if {"ledger", "llm"} - state["__dict__"].keys():
+            state["__dict__"]["max_tokens"] = self._lasting_budget()
+        return state
+
+    def _lasting_budget(self) -> int | None:
+        """Return a budget that needs neither model nor ledger to be known."""
+        if self.max_tokens is not None or self._room is None:
+            return self.max_tokens
+        return max(1, int(self._room.spendable * self._room.rag_ratio))
+
+
+def _candidates(
+    nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]
+) -> tuple[Candidate, ...]:
+    return tuple(
+        candidate_of(found, mode=MetadataMode.NONE, embedding=vector)
+        for found, vector in zip(nodes, vectors, strict=True)
+    )
+
+
+def _notes(nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]) -> list[str]:
+    """Say what a reader should know of how nodes were compared."""
+    notes: list[str] = []
+    bare = sum(vector is None for vector in vectors)
+    if bare and len(nodes) > 1:
+        notes.append(f"{bare} of {len(nodes)} nodes have no vector: they were compared by words")
+    strange = sum(
+        found.score is not None and not abs(found.score) < float("inf") for found in nodes
+    )
+    if strange:
+        notes.append(f"{strange} scores are not finite and count as unknown")
+    return notes
 
 
 def _started(nodes: Sequence[NodeWithScore], query: QueryBundle | None) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 
-from llama_index_muntin._conversion import node_of
+from llama_index_muntin._choice import NodeLayout, choose
 from llama_index_muntin._models import counter_of
-from llama_index_muntin.sources import source_of
-from muntin.builder import ContextBuilder
+from llama_index_muntin._vectors import NodeVectors
+from llama_index_muntin.sources import Question, source_of
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.layout import Layout
 from muntin.sources import Gathered, agather, check_sources, gather
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class AssembledRetriever(BaseRetriever):
 
     Args:
         sources: Retrievers, `ContextSource`s or functions of the question, by name.
-        max_tokens: Tokens of what is handed out, as a context with headings would take.
+        max_tokens: Tokens of what is handed out, as a synthesizer sends it.
         ratios: Share of each source; `None` takes equal shares.
         config: The other knobs; its budget and ratios are replaced by what is given here.
         counter: Counts tokens: a counter, a model or its name. `None` takes the estimate.
@@ -46,6 +45,9 @@ class AssembledRetriever(BaseRetriever):
 
     Raises:
         ConfigurationError: A number is out of range, or something is no source.
+
+    Where not even the best of what was found fits, it is shortened; `retrieve` raises
+    `ContextWindowExceeded` where nothing of it fits.
 
     ```python
     from llama_index_muntin import AssembledRetriever
@@ -78,26 +80,26 @@ class AssembledRetriever(BaseRetriever):
         super().__init__(**more)  # pyright: ignore[reportUnknownMemberType] - theirs is partly untyped
         if not sources:
             raise ConfigurationError("an AssembledRetriever needs at least one source")
-        if max_tokens < 1:
-            raise ConfigurationError(f"max_tokens is at least 1, not {max_tokens}")
+        if not isinstance(cast("object", max_tokens), int) or max_tokens < 1:
+            raise ConfigurationError(
+                f"max_tokens is a whole number and at least 1, not {max_tokens!r}"
+            )
         self._sources = [source_of(name, given) for name, given in sources.items()]
         check_sources(self._sources, ratios or sources)
         self._budget = max_tokens
-        self._embed_model = embed_model
+        self._vectors = NodeVectors(embed_model)
+        self._counter = counter_of(counter)
+        self._ordering = NodeLayout(ordering=order).ordering
         knobs = config or ContextConfig()
-        self._builder = ContextBuilder(
-            ContextConfig(
-                source_ratios=ratios or dict.fromkeys(sources, 1.0),
-                mmr_lambda=knobs.mmr_lambda,
-                dedup_threshold=knobs.dedup_threshold,
-                allow_borrow=knobs.allow_borrow,
-                dedup_across_sources=knobs.dedup_across_sources,
-                similarity=knobs.similarity,
-                fill=knobs.fill,
-                shorten=knobs.shorten,
-            ),
-            token_counter=counter_of(counter),
-            layout=Layout(ordering=order),
+        self._config = ContextConfig(
+            source_ratios=ratios or dict.fromkeys(sources, 1.0),
+            mmr_lambda=knobs.mmr_lambda,
+            dedup_threshold=knobs.dedup_threshold,
+            allow_borrow=knobs.allow_borrow,
+            dedup_across_sources=knobs.dedup_across_sources,
+            similarity=knobs.similarity,
+            fill=knobs.fill,
+            shorten=knobs.shorten,
         )
         self._report: AssemblyReport | None = None
 
@@ -107,24 +109,26 @@ class AssembledRetriever(BaseRetriever):
         return self._report
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        vector = query_bundle.embedding
-        if vector is None and self._embed_model is not None:
-            vector = self._embed_model.get_query_embedding(query_bundle.query_str)
-        gathered = gather(self._sources, query_bundle.query_str)
+        vector = self._vectors.question(query_bundle)
+        gathered = gather(self._sources, Question(query_bundle))
         return self._nodes(query_bundle, gathered, vector)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        vector = query_bundle.embedding
-        if vector is None and self._embed_model is not None:
-            vector = await self._embed_model.aget_query_embedding(query_bundle.query_str)
-        gathered = await agather(self._sources, query_bundle.query_str)
+        vector = await self._vectors.aquestion(query_bundle)
+        gathered = await agather(self._sources, Question(query_bundle))
         return self._nodes(query_bundle, gathered, vector)
 
     def _nodes(
         self, query: QueryBundle, gathered: Gathered, vector: Embedding | None
     ) -> list[NodeWithScore]:
-        context = self._builder.assemble_block(
-            query.query_str, gathered, budget=self._budget, query_embedding=vector
+        choice = choose(
+            gathered,
+            question=query.query_str,
+            query_embedding=vector,
+            budget=self._budget,
+            config=self._config,
+            ordering=self._ordering,
+            counter=self._counter,
         )
-        self._report = context.report
-        return [node_of(candidate) for candidate in context.candidates]
+        self._report = choice.report
+        return choice.nodes

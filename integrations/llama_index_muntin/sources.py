@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import QueryBundle
 
-from llama_index_muntin._conversion import candidates_of
+from llama_index_muntin._nodes import candidates_of
 from muntin.errors import ConfigurationError
 from muntin.sources import CallableSource, ContextSource, source_named
 
 if TYPE_CHECKING:
     from muntin.sources import OnError
 
-__all__ = ("RetrieverSource", "source_of")
+__all__ = ("Question", "RetrieverSource", "source_of")
 
 
 class RetrieverSource(CallableSource):
@@ -58,10 +59,10 @@ class RetrieverSource(CallableSource):
         is_async = own is not getattr(BaseRetriever, name_of_search)
 
         def ask(query: str) -> object:
-            return retriever.retrieve(QueryBundle(query))
+            return retriever.retrieve(_bundle_of(query))
 
         def aask(query: str) -> object:
-            return retriever.aretrieve(QueryBundle(query))
+            return retriever.aretrieve(_bundle_of(query))
 
         super().__init__(
             name,
@@ -71,6 +72,26 @@ class RetrieverSource(CallableSource):
             timeout=timeout,
             on_error=on_error,
         )
+
+
+class Question(str):
+    """A question that knows the bundle it came in: a source takes text, a retriever takes more.
+
+    Query transforms leave what is to be embedded instead of the question there, and its vector.
+    """
+
+    __slots__ = ("bundle",)
+
+    def __new__(cls, bundle: QueryBundle) -> Question:
+        """Take the question out of a bundle."""
+        made = super().__new__(cls, bundle.query_str)
+        made.bundle = bundle
+        return made
+
+
+def _bundle_of(query: str) -> QueryBundle:
+    """Make a bundle of a question for one retriever alone: some write into it."""
+    return copy.deepcopy(query.bundle) if isinstance(query, Question) else QueryBundle(query)
 
 
 def source_of(name: str, given: object) -> ContextSource:

@@ -19,7 +19,8 @@ from llama_index.core.schema import IndexNode, MetadataMode, NodeWithScore, Text
 
 from llama_doubles import calling, found, result, said
 from llama_index_muntin import candidate_of, from_muntin, node_of, to_muntin
-from llama_index_muntin._conversion import LiteralText, copy_of_message, copy_of_node
+from llama_index_muntin._conversion import LiteralText, copy_of_message
+from llama_index_muntin._nodes import copy_of_node
 from muntin import Candidate, Message
 from muntin.messages import ToolCall
 from muntin.shapes import view
@@ -162,6 +163,25 @@ def test_a_shortened_candidate_comes_back_as_a_shorter_node_without_the_old_vect
     assert back.node.get_content() == "One."
     assert back.node.embedding is None
     assert back.node.metadata == {"page": 3}
+
+
+@pytest.mark.parametrize("text", ["One. Two. Three.", " \n led by space.\n", "\0 and {braces}", ""])
+@pytest.mark.parametrize(
+    "template",
+    ["{metadata_str}\n\n{content}", "{content}\n{metadata_str}", "<d>{content}</d> {metadata_str}"],
+)
+@pytest.mark.parametrize("metadata", [{}, {"page": 3}, {"x": "\0"}])
+@pytest.mark.parametrize("mode", [MetadataMode.NONE, MetadataMode.LLM, MetadataMode.EMBED])
+def test_a_node_reads_as_the_candidate_does_however_that_was_cut(
+    text: str, template: str, metadata: dict[str, Any], mode: MetadataMode
+) -> None:
+    """What was measured was the candidate: a node that says more overruns the budget."""
+    node = TextNode(text=text, metadata=metadata, text_template=template)
+    candidate = candidate_of(NodeWithScore(node=node), mode=mode)
+    for end in range(len(candidate.content) + 1):
+        cut = candidate.content[:end]
+        back = node_of(replace(candidate, content=cut))
+        assert back.node.get_content(metadata_mode=mode).strip() == cut.strip()
 
 
 def test_a_candidate_that_never_was_a_node_becomes_one() -> None:

@@ -23,7 +23,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.instrumentation import get_dispatcher  # pyright: ignore[reportPrivateImportUsage] - the documented way
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.llms import ChatMessage
+from llama_index.core.llms import ChatMessage, LLMMetadata
 from llama_index.core.memory import VectorMemoryBlock
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
@@ -97,6 +97,19 @@ class CountingEmbedding(BaseEmbedding):
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return self._get_text_embeddings(texts)
+
+
+class LocalModel:
+    """A model that holds what no pickle can."""
+
+    metadata = LLMMetadata(context_window=2000, num_output=100, model_name="gpt-4o")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def chat(self, messages: Sequence[ChatMessage]) -> str:
+        """Never asked."""
+        raise AssertionError(messages)
 
 
 # --- the budget ----------------------------------------------------------------------------------
@@ -417,6 +430,28 @@ def test_a_budget_that_came_from_a_model_is_saved_as_a_number() -> None:
 
     assert 2000 < saved["max_tokens"] < 4000
     assert BudgetPostprocessor.from_dict(saved).max_tokens == saved["max_tokens"]
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"ledger": WindowLedger(window=4000, counter=lambda text: len(text))},
+        {"ledger": WindowLedger(window=4000, counter=lambda text: len(text)), "max_tokens": 300},
+        {"max_tokens": 300, "token_counter": lambda text: len(text)},
+        {"llm": LocalModel()},
+    ],
+    ids=["ledger", "ledger and number", "counter", "model"],
+)
+def test_what_cannot_be_pickled_stays_behind_and_the_budget_does_not(knobs: dict[str, Any]) -> None:
+    """It came back without a budget and failed at the first question; the original lost its own."""
+    processor = BudgetPostprocessor(**knobs)
+
+    back = pickle.loads(pickle.dumps(processor))
+
+    assert kept(back, found("hello")) == ["n0"]
+    assert report_of(back).budget == processor.to_dict()["max_tokens"]
+    assert all(getattr(processor, name) is value for name, value in knobs.items())
+    assert kept(processor, found("hello")) == ["n0"]
 
 
 def test_threads_do_not_disturb_each_other() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,9 @@ def test_the_vector_of_the_question_votes_where_there_is_a_model(door: Door) -> 
         ({}, {}, "at least one source"),
         ({"rag": 3}, {}, "give a retriever"),
         ({"rag": FixedRetriever([])}, {"max_tokens": 0}, "at least 1"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": 50.5}, "whole number"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": "50"}, "whole number"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": math.nan}, "whole number"),
         ({"rag": CallableSource("other", lambda q: [])}, {}, "is given as"),
         ({"rag": FixedRetriever([])}, {"ratios": {"other": 1.0}}, "no ratio"),
     ],

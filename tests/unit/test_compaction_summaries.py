@@ -97,10 +97,27 @@ def test_the_error_is_in_the_outcome() -> None:
 def test_a_failed_summary_is_tried_again_next_time(door: Door) -> None:
     """A provider that was down for a minute is asked again on the next turn."""
     compactor = HistoryCompactor(Recorder(OSError("down"), "", "SUM"), trigger_tokens=100)
-    history = chat(20)
-    for _ in range(2):
+    for size in (20, 21):
+        history = chat(size)
         assert compact(door, compactor, history) is history
-    assert compact(door, compactor, history)[0].content == "[Recap] SUM"
+    assert compact(door, compactor, chat(22))[0].content == "[Recap] SUM"
+
+
+@pytest.mark.parametrize("bad", [OSError("down"), "", None, "  ", "lorem " * 9_000])
+def test_a_history_read_twice_is_the_same_twice_whatever_failed(bad: Any, door: Door) -> None:
+    """Who cuts off what was read, by reading it again, must not cut off more or less of it."""
+    other = Recorder("OTHER")
+    for before in (0, 20):
+        summarize = Recorder(*(["SUM"] if before else []), bad, "LATE")
+        compactor = HistoryCompactor(summarize, trigger_tokens=100)
+        compact(door, compactor, chat(before))
+        history = chat(before + 20)
+        first = compact(door, compactor, history)
+        for form in (history, list(history), chat(before + 20)):
+            assert compact(door, compactor, form) == first
+            assert outcome_of(compactor).reason == "not_retried"
+        assert summarize.calls == 1 + bool(before)
+        assert compact(door, compactor, history, other)[0].content == "[Recap] OTHER"
 
 
 def test_a_summariser_that_always_fails_is_not_asked_on_every_turn() -> None:

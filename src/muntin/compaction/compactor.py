@@ -44,6 +44,10 @@ class HistoryCompactor:
     given, and whatever goes wrong with a summary, nothing is lost: the history comes back, and
     `last_outcome` says why.
 
+    After a summary that failed, the same history comes back the same, and the same summariser is
+    asked again once something more was said. After one that was useless, and from the third failure
+    in a row on, it is asked again when there is a quarter more to fold.
+
     Args:
         llm: Who writes recaps: anything `muntin.flow.summarizer_of` takes. None summarises by
             extraction, without a model.

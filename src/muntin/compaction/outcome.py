@@ -39,7 +39,8 @@ CompactionReason = Literal[
 * `summary_echoed`: it returned what it was given.
 * `summary_grew`: its summary was no shorter than what it was given.
 * `summary_useless`: its summary would save less than the minimum gain.
-* `not_retried`: an earlier pass over the same messages was useless; more must be said first.
+* `not_retried`: an earlier pass over the same messages failed or was useless; more must be said
+  first.
 * `in_flight`: this very thread is in the middle of compacting this conversation.
 * `history_changed`: messages that were being summarised were changed or removed meanwhile.
 """

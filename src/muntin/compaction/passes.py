@@ -88,6 +88,7 @@ class Pass:
 
     flight: Flight
     trail: Trail
+    history: bytes
     digest: bytes
     recap: Recap | None
     fold: Fold
@@ -167,8 +168,11 @@ class Passes:
                 self._memory.keep([recap], instead_of=made.recap)
             else:
                 trail.failures += 1
+                enough = 0
                 if verdict.reason in _USELESS or trail.failures >= _PATIENCE:
-                    trail.refusal = Refusal(summarizer, made.fold.tokens)
+                    tokens = made.fold.tokens
+                    enough = tokens + max(self.rules.min_gain_tokens, tokens // _MORE)
+                trail.refusal = Refusal(summarizer, made.history, enough)
             found = self._look(history)
             if verdict.reason != "compacted":
                 return self._as_it_stands(history, found, verdict.reason, verdict)
@@ -347,8 +351,7 @@ class Passes:
         refusal = trail.refusal
         if refusal is None or refusal.summarizer is not summarizer:
             return False
-        more = max(self.rules.min_gain_tokens, refusal.foldable // _MORE)
-        return fold.tokens < refusal.foldable + more
+        return trail.chain[-1] == refusal.history or fold.tokens < refusal.enough
 
     def _pass(self, found: _Found, fold: Fold) -> Pass:
         rules, trail = self.rules, found.trail
@@ -380,6 +383,7 @@ class Passes:
         return Pass(
             flight=trail.flight,
             trail=trail,
+            history=trail.chain[-1],
             digest=digest,
             recap=found.recap,
             fold=fold,

@@ -62,12 +62,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Remember a pass that was no use, so that it is not paid for again."""
+    """Remember a pass that failed or was no use, so that it is not paid for again at once."""
 
     summarizer: object
-    """Who gave the useless summary."""
-    foldable: int
-    """Tokens there were to fold."""
+    """Who was asked."""
+    history: bytes
+    """Digest of all that had been said: about the very same, nobody is asked again."""
+    enough: int
+    """Tokens there must be to fold before a longer history is worth another pass."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class Trail:
     flight: Flight | None = None
     """The pass that is being made over it; `None` when nobody is at it."""
     refusal: Refusal | None = None
-    """The pass that was no use; `None` after one that was."""
+    """The pass that failed or was no use; `None` after one that was."""
     failures: int = 0
     """Passes in a row that failed."""
 

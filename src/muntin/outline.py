@@ -11,6 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from muntin.lexical import words
 from muntin.turns import Division, divide
 
 if TYPE_CHECKING:
@@ -24,13 +25,24 @@ if TYPE_CHECKING:
 __all__ = ("Outline", "Repeat", "outline_of")
 
 Repeat = Literal["superseded", "duplicate"]
-"""Why a result says nothing new: a later identical call answered it again, or a later result has
+"""Why a result says nothing new: a later identical call read the same again, or a later result has
 the same text."""
 
 _OPEN = 16
 """Newest messages that are read in every fit: callers put other things there from call to call."""
 _LEAST_REPEATED = 160
 """Characters below which a repeated result is not worth a mark."""
+_SAME = 2 / 3
+"""Share of a result's words that stand in what a later identical call came back with, if it read
+the same thing again. The next page, or the next of a queue, has little but its frame in common."""
+_COMPARED = 20_000
+"""Characters of a result that are compared."""
+
+
+_Call = tuple[str, str]
+"""Name and arguments."""
+_Read = tuple[tuple[int, str], str]
+"""A result: position of its message and id of its call, and its text."""
 
 
 @dataclass(slots=True)
@@ -39,9 +51,7 @@ class _Repeats:
 
     marks: dict[tuple[int, str], Repeat] = field(default_factory=dict[tuple[int, str], Repeat])
     """By position of the message and id of the call."""
-    by_call: dict[tuple[str, str], tuple[tuple[int, str], ...]] = field(
-        default_factory=dict[tuple[str, str], tuple[tuple[int, str], ...]]
-    )
+    by_call: dict[_Call, tuple[_Read, ...]] = field(default_factory=dict[_Call, tuple[_Read, ...]])
     """Results of the newest unit that made a call, by name and arguments."""
     by_text: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     """The newest result of a text."""
@@ -50,29 +60,39 @@ class _Repeats:
         return _Repeats(dict(self.marks), dict(self.by_call), dict(self.by_text))
 
     def read(self, unit: Unit, views: Sequence[MessageView]) -> None:
-        """Read the next unit: earlier results of its calls are superseded."""
+        """Read the next unit: what its calls read again is superseded."""
         made = {
             call.id: (call.name, call.arguments)
             for index in unit.indices
             for call in views[index].calls
         }
-        for call in made.values():
-            for result in self.by_call.pop(call, ()):
-                self.marks[result] = "superseded"
+        now: dict[_Call, list[_Read]] = {}
         for index in unit.indices:
             for result in views[index].results:
-                if len(result.text) < _LEAST_REPEATED:
+                # Two pictures under one caption are two results.
+                if result.media or len(result.text) < _LEAST_REPEATED:
                     continue
                 this = (index, result.call_id)
-                # Two pictures under one caption are two results.
-                if not result.media:
-                    before = self.by_text.get(result.text)
-                    if before is not None:
-                        self.marks.setdefault(before, "duplicate")
-                    self.by_text[result.text] = this
+                before = self.by_text.get(result.text)
+                if before is not None:
+                    self.marks.setdefault(before, "duplicate")
+                self.by_text[result.text] = this
                 call = made.get(result.call_id)
                 if call is not None:
-                    self.by_call[call] = (*self.by_call.get(call, ()), this)
+                    now.setdefault(call, []).append((this, result.text))
+        for call, results in now.items():
+            self._read_again(self.by_call.get(call, ()), results)
+            self.by_call[call] = tuple(results)
+
+    def _read_again(self, before: Sequence[_Read], now: Sequence[_Read]) -> None:
+        """Mark the results of a call that say mostly what it came back with again."""
+        if not before:
+            return
+        again = {word for _, text in now for word in words(text[:_COMPARED])}
+        for place, text in before:
+            said = set(words(text[:_COMPARED]))
+            if len(said & again) >= _SAME * len(said):
+                self.marks[place] = "superseded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

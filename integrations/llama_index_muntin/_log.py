@@ -14,13 +14,14 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_validator
 
 from llama_index_muntin._conversion import as_chat_message, copy_of_message
 from llama_index_muntin._shapes import SHAPE
+from muntin.cleaning import cleaned
 from muntin.compaction import HistoryCompactor
-from muntin.errors import ContextWindowExceeded, StateCorruptError
+from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
 from muntin.fit import fit_messages
 from muntin.message_counts import counts_for
 from muntin.message_tokens import REPLY_TOKENS
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from muntin.result_store import ToolResultStore
     from muntin.tokens import TokenCounter
 
-__all__ = ("ConversationLog", "Fold", "Rules")
+__all__ = ("ConversationLog", "Fold", "Rules", "is_answer", "owned", "text_said")
 
 _KEPT = 0.76
 """Share of the limit that stays verbatim when the rest is folded."""
@@ -120,6 +121,7 @@ class ConversationLog(BaseModel):
                 f"a saved memory of {len(self.messages)} messages says that {self.folded} are "
                 f"folded and {self.held} held"
             )
+        self.messages = cleaned(self.messages)
         return self
 
     @field_serializer("messages")
@@ -130,14 +132,23 @@ class ConversationLog(BaseModel):
 
     def append(self, messages: Sequence[ChatMessage]) -> None:
         """Add messages, copied."""
-        copies = [copy_of_message(message) for message in messages]
+        copies = owned(messages)
         with self._lock:
             self.messages.extend(copies)
             self._revision += 1
 
+    def grow_to(self, messages: Sequence[ChatMessage]) -> None:
+        """Hold these messages, copied: only what is new where they begin with the log's."""
+        with self._lock:
+            known = len(self.messages)
+            if cleaned(list(messages[:known])) == self.messages:
+                self.append(messages[known:])
+            else:
+                self.replace(messages)
+
     def replace(self, messages: Sequence[ChatMessage]) -> None:
         """Hold these messages, copied, and nothing else."""
-        copies = [copy_of_message(message) for message in messages]
+        copies = owned(messages)
         with self._lock:
             self.messages[:] = copies
             self.recap, self.folded, self.held = "", 0, []
@@ -345,3 +356,31 @@ def _weight(message: ChatMessage, limit: int, rules: Rules) -> int:
 
 def _is_system(message: Any) -> bool:
     return message.role in (MessageRole.SYSTEM, MessageRole.DEVELOPER)
+
+
+def owned(messages: Sequence[Any]) -> list[ChatMessage]:
+    """Copy what is handed in to be kept, without lone surrogates: no store can write those.
+
+    Raises:
+        ConfigurationError: Something among it is no chat message.
+    """
+    for message in messages:
+        if not isinstance(message, ChatMessage):
+            raise ConfigurationError(
+                f"a memory holds messages, not a {type(message).__name__}: "
+                f"give ChatMessage(role=..., content=...)"
+            )
+    return [copy_of_message(cleaned(message)) for message in messages]
+
+
+def text_said(asked: str | ChatMessage | None) -> str | None:
+    """Return the text of a question, however it was asked."""
+    if asked is None or isinstance(asked, str):
+        return asked
+    return "\n".join(block.text for block in asked.blocks if isinstance(block, TextBlock))
+
+
+def is_answer(message: ChatMessage) -> bool:
+    """Say whether a message ends a turn: the assistant's, and no call."""
+    seen = SHAPE.view(message)
+    return seen.role == "assistant" and not seen.calls

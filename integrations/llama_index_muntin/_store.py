@@ -12,7 +12,7 @@ import weakref
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from llama_index_muntin._conversion import copy_of_message
+from llama_index_muntin._log import owned
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from llama_index_muntin._log import ConversationLog
 
 __all__ = ("StoreMirror",)
+
+_PAUSE = 0.002
+"""Seconds between two looks whether another thread is done with the store."""
 
 
 class StoreMirror:
@@ -49,14 +52,15 @@ class StoreMirror:
         """Add messages to both."""
         async with self._alone():
             await self._load()
-            await self._store.add_messages(self._key, _owned(messages))
+            await self._store.add_messages(self._key, owned(messages))
             self._log.append(messages)
 
     async def replace(self, messages: Sequence[ChatMessage]) -> None:
         """Let both hold these messages and no others."""
         async with self._alone():
             if messages:
-                await self._store.set_messages(self._key, _owned(messages))
+                # Copies: some stores keep the very objects.
+                await self._store.set_messages(self._key, owned(messages))
             else:
                 await self._store.delete_messages(self._key)
             self._log.replace(messages)
@@ -68,14 +72,18 @@ class StoreMirror:
             await self._load()
 
     async def _load(self) -> None:
-        known = self._log.all()
-        if self._loaded and await self._store.count_messages(self._key, None) == len(known):
+        """Read on where the store holds more, and all where it holds something else.
+
+        At first an empty store takes over what the log holds: nobody else has it.
+        """
+        known = len(self._log.messages)
+        if self._loaded and await self._store.count_messages(self._key, None) == known:
             return
         stored = await self._store.get_messages(self._key, None)
-        if stored[: len(known)] == known:
-            self._log.append(stored[len(known) :])
+        if known and not stored and not self._loaded:
+            await self._store.add_messages(self._key, self._log.all())
         else:
-            self._log.replace(stored)
+            self._log.grow_to(stored)
         self._loaded = True
 
     @asynccontextmanager
@@ -85,15 +93,11 @@ class StoreMirror:
         with self._guard:
             gate = self._loop_gates.setdefault(loop, asyncio.Lock())
         async with gate:
-            # Only one task of a loop waits here, so the loop's threads are not used up by waiting.
-            if not self._gate.acquire(blocking=False):
-                await asyncio.to_thread(self._gate.acquire)
+            # A thread that waited for the gate would get it although its task was cancelled, and
+            # nobody would ever open it again. Only one task of a loop waits here.
+            while not self._gate.acquire(blocking=False):
+                await asyncio.sleep(_PAUSE)
             try:
                 yield
             finally:
                 self._gate.release()
-
-
-def _owned(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Copy what a store is given: some keep the very objects."""
-    return [copy_of_message(message) for message in messages]

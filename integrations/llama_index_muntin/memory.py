@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any, Literal
 from llama_index.core.async_utils import (
     asyncio_run,  # pyright: ignore[reportUnknownVariableType] - theirs is untyped
 )
-from llama_index.core.base.llms.types import ChatMessage, TextBlock
-from llama_index.core.memory.types import BaseMemory
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from llama_index_muntin._log import ConversationLog, Fold, Rules
+from llama_index_muntin._living import LivingMemory
+from llama_index_muntin._log import ConversationLog, Fold, Rules, is_answer, text_said
 from llama_index_muntin._models import (
     counter_named,
     counter_of,
-    reserve_of,
+    counting,
+    history_limit,
     tokenizer_of,
-    window_of,
 )
-from llama_index_muntin._shapes import SHAPE
+from llama_index_muntin._room import HistoryRoom
 from llama_index_muntin._store import StoreMirror
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
+    from llama_index.core.base.llms.types import ChatMessage
 
     from muntin.compaction.outcome import CompactionOutcome
     from muntin.result_store import ToolResultStore
@@ -43,15 +43,17 @@ if TYPE_CHECKING:
 __all__ = ("CompactingMemory", "CompactionWarning")
 
 
-_MOST_OF_WINDOW = 0.75
-"""Share of a window that history may take where nobody says what else is sent."""
+_KINDS: dict[str, type[Any]] = {"ledger": WindowLedger, "chat_store": AsyncDBChatStore}
+"""What is handed in as an object, and has to be one of these."""
+_STORED = frozenset({"chat_store", "session_id", "log"})
+"""Fields that decide what is written where."""
 
 
 class CompactionWarning(UserWarning):
     """A recap could not be made: the messages are all there, unfolded."""
 
 
-class CompactingMemory(BaseMemory):
+class CompactingMemory(LivingMemory):
     """Remember a conversation, and hand out what fits the window.
 
     Leading system messages and the newest question are always sent; tool calls keep their results;
@@ -78,7 +80,9 @@ class CompactingMemory(BaseMemory):
     log: ConversationLog = Field(
         default_factory=ConversationLog, description="The messages, and the recap of the oldest."
     )
-    counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
+    counter: str = Field(
+        default="estimate:o200k_base", frozen=True, description="Name of the token counter."
+    )
     max_summary_tokens: int | None = Field(
         default=None, gt=0, description="Tokens a recap may take; None takes a share of the limit."
     )
@@ -95,14 +99,32 @@ class CompactingMemory(BaseMemory):
     token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
 
     _rules: Rules = PrivateAttr()
+    _room: HistoryRoom = PrivateAttr()
     _outcome: CompactionOutcome | None = PrivateAttr(default=None)
     _mirror: StoreMirror | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         """Resolve what is kept in objects rather than in fields."""
         super().model_post_init(context)
-        if self.ledger is not None and not isinstance(self.ledger, WindowLedger):
-            raise ConfigurationError(f"ledger is a WindowLedger, not {type(self.ledger).__name__}")
+        for name in _KINDS:
+            _check_kind(name, getattr(self, name))
+        self._attach()
+        self._resolve()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field; what follows from it follows."""
+        _check_kind(name, value)
+        super().__setattr__(name, value)
+        if name in _STORED:
+            self._attach()
+        elif name in type(self).model_fields:
+            self._resolve()
+
+    def _attach(self) -> None:
+        store = self.chat_store
+        self._mirror = None if store is None else StoreMirror(store, self.session_id, self.log)
+
+    def _resolve(self) -> None:
         counter = self.token_counter or (self.ledger and self.ledger.counter)
         found = counter_named(self.counter) if counter is None else counter_of(counter)
         object.__setattr__(self, "counter", found.name)
@@ -113,8 +135,7 @@ class CompactingMemory(BaseMemory):
             store=self.results,
             recap_role=self.recap_role,
         )
-        if self.chat_store is not None:
-            self._mirror = StoreMirror(self.chat_store, self.session_id, self.log)
+        self._room = HistoryRoom(self.token_limit, self.ledger, found)
         self._expect()
 
     @classmethod
@@ -138,7 +159,8 @@ class CompactingMemory(BaseMemory):
         tokenizer_fn: Callable[[str], list[Any]] | None = None,
         max_summary_tokens: int | None = None,
         recap_role: Literal["user", "system", "assistant"] = "user",
-        **more: Any,
+        chat_store_key: str | None = None,
+        **unknown: Any,
     ) -> CompactingMemory:
         """Make a memory.
 
@@ -160,22 +182,28 @@ class CompactingMemory(BaseMemory):
             tokenizer_fn: A tokenizer, as other memories of LlamaIndex take one.
             max_summary_tokens: Tokens a recap may take; `None` takes a share of the limit.
             recap_role: Who says the recap.
-            more: What other memories are given besides; a `chat_store_key` names the session.
+            chat_store_key: The session, as other memories of LlamaIndex call it.
+            unknown: Nothing; whatever else is given is refused by name.
 
         Raises:
-            ConfigurationError: There is no limit, no ledger and no model to take one from.
+            ConfigurationError: There is no limit, no ledger and no model to take one from, or a
+                setting is unknown.
         """
+        if unknown:
+            raise ConfigurationError(f"a memory has no setting {', '.join(sorted(unknown))}")
+        _check_kind("ledger", ledger)
+        _check_kind("chat_store", chat_store)
         counter: Any = token_counter
         if tokenizer_fn is not None:
-            counter = _counting(tokenizer_fn)
+            counter = counting(tokenizer_fn)
         elif counter is None:
             counter = ledger.counter if ledger is not None else counter_of(None, llm)
         memory = cls(
-            token_limit=_limit(token_limit, ledger, llm),
+            token_limit=history_limit(token_limit, ledger, llm),
             token_counter=counter_of(counter),
             max_summary_tokens=max_summary_tokens,
             recap_role=recap_role,
-            session_id=more.get("chat_store_key", session_id),
+            session_id=chat_store_key or session_id,
             ledger=ledger,
             summarizer=summarizer,
             chat_store=chat_store,
@@ -248,22 +276,12 @@ class CompactingMemory(BaseMemory):
             asyncio_run(self._follow())
 
     def _read(self, asked: str | ChatMessage | None, prefix: int) -> list[ChatMessage]:
-        question = _text_of(asked)
+        question = text_said(asked)
         if question is not None and question == self.log.newest_user():
             question = None
-        budget: int = (
-            self.token_limit if self.ledger is None else self.ledger.history_room(question)
-        )
-        if budget - prefix <= 0:
-            raise ContextWindowExceeded(
-                "what is sent before the history",
-                needed=prefix,
-                available=budget,
-                parts={"initial_token_count": prefix, "token_limit": self.token_limit},
-            )
-        messages, tokens = self.log.read(budget - prefix, self._rules)
-        if self.ledger is not None:
-            self.ledger.charge_history(question, tokens)
+        budget = self._room.granted(question, prefix)
+        messages, tokens = self.log.read(budget, self._rules, question=question)
+        self._room.charge(question, tokens)
         return messages
 
     # --- writing --------------------------------------------------------------------------------
@@ -335,12 +353,12 @@ class CompactingMemory(BaseMemory):
     def _noted(self, messages: Sequence[ChatMessage]) -> None:
         """Tell the ledger what came in; an answer closes the turn."""
         self._expect()
-        if self.ledger is not None and any(_is_answer(message) for message in messages):
-            self.ledger.close_turn()
+        if any(is_answer(message) for message in messages):
+            self._room.close_turn()
 
     def _expect(self) -> None:
-        if self.ledger is not None:
-            self.ledger.expect_history(self.log.size(self._rules))
+        if self.ledger is not None:  # counting is not free
+            self._room.expect(self.log.size(self._rules))
 
     def _end(self, fold: Fold, done: Any) -> None:
         self.log.end(fold, done, self.token_limit)
@@ -358,10 +376,6 @@ class CompactingMemory(BaseMemory):
 
     # --- copies ---------------------------------------------------------------------------------
 
-    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """Return the memory in plain JSON types; shared objects are left out."""
-        return super().to_dict(**{"mode": "json", **kwargs})
-
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> CompactingMemory:
         """Copy the messages; model, ledger, counter and stores are shared."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
@@ -369,29 +383,9 @@ class CompactingMemory(BaseMemory):
         return type(self)(**fields)
 
 
-def _limit(token_limit: int | None, ledger: WindowLedger | None, llm: Any) -> int:
-    if token_limit is not None:
-        return token_limit
-    if ledger is not None:
-        return ledger.history_quota
-    if llm is None:
+def _check_kind(name: str, value: Any) -> None:
+    kind = _KINDS.get(name)
+    if kind is not None and value is not None and not isinstance(value, kind):
         raise ConfigurationError(
-            "a memory needs to know what fits: give token_limit, llm or ledger"
+            f"{name} has to be of {kind.__name__}, not a {type(value).__name__}"
         )
-    window = window_of(llm)
-    return min(window.tokens - reserve_of(window), int(window.tokens * _MOST_OF_WINDOW))
-
-
-def _counting(tokenizer: Callable[[str], list[Any]]) -> TokenCounter:
-    return lambda text: len(tokenizer(text))
-
-
-def _text_of(asked: str | ChatMessage | None) -> str | None:
-    if asked is None or isinstance(asked, str):
-        return asked
-    return "\n".join(block.text for block in asked.blocks if isinstance(block, TextBlock))
-
-
-def _is_answer(message: ChatMessage) -> bool:
-    view = SHAPE.view(message)
-    return view.role == "assistant" and not view.calls

@@ -17,9 +17,11 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
+from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import BaseMemory
+from llama_index.core.storage.chat_store import SimpleChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
 from llama_index.core.workflow import (
@@ -34,7 +36,13 @@ from llama_index.core.workflow import (
 from pydantic import PrivateAttr
 
 from llama_doubles import EXACT, calling, result, said, sentence, talk
-from llama_index_muntin import CompactingMemory, CompactionWarning, WindowLedger
+from llama_index_muntin import (
+    CompactingMemory,
+    CompactionWarning,
+    WindowLedger,
+    _living,  # pyright: ignore[reportPrivateUsage] - to forget who lives
+)
+from llama_index_muntin._log import ConversationLog
 from llama_index_muntin.testing import StrictLLM
 from muntin import (
     ConfigurationError,
@@ -225,6 +233,63 @@ def test_a_prefix_over_the_limit_is_an_error_with_the_parts(door: Door) -> None:
         door.call(memory, "get", initial_token_count=101)
 
     assert refused.value.parts == {"initial_token_count": 101, "token_limit": 100}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_question_that_was_not_put_makes_room_for_itself(
+    door: Door,
+    shared: bool,  # noqa: FBT001 - pytest's own way
+) -> None:
+    """History filled the limit to the brim, and the question came on top."""
+    ledger = WindowLedger(window=2000, output_reserve=200) if shared else None
+    memory = memory_of(500, ledger=ledger)
+    door.call(memory, "put_messages", talk(60))
+    question = "word " * 300
+    for asked in (question, said("user", question)):
+        sent: Any = door.call(memory, "get", input=asked)
+        assert size([*sent, said("user", question)]) <= 500
+    with pytest.raises(ContextWindowExceeded) as refused:
+        door.call(memory, "get", input="word " * 600)
+
+    assert refused.value.parts["question"] > 500
+
+
+@pytest.mark.parametrize("put", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_is_asked_for_is_recalled_put_or_not(
+    door: Door,
+    put: bool,  # noqa: FBT001 - pytest's own way
+    shared: bool,  # noqa: FBT001 - pytest's own way
+) -> None:
+    """Engines ask before they put; older messages came back for the question of before."""
+    fact = "The violin of Aunt Petronella is kept in the cellar of the bakery."
+    asked = "Where is the violin of Aunt Petronella kept?"
+    ledger = WindowLedger(window=1600, output_reserve=200, fixed_tokens=50) if shared else None
+    memory = memory_of(8000, ledger=ledger)
+    history = [*talk(40), said("user", fact), said("assistant", "Good to know."), *talk(60)]
+    door.call(memory, "put_messages", history)
+    more: dict[str, Any] = {} if shared else {"initial_token_count": 6800}
+    if put:
+        door.call(memory, "put", said("user", asked))
+    sent: Any = door.call(memory, "get", input=asked, **more)
+
+    assert fact in [message.content for message in sent]
+
+
+@pytest.mark.parametrize("limit", [300, 900, None])
+def test_a_limit_holds_beside_a_ledger(door: Door, limit: int | None) -> None:
+    """A limit somebody wrote down was ignored where a ledger was given, too."""
+    ledger = WindowLedger(window=8000, output_reserve=500, fixed_tokens=50)
+    memory = CompactingMemory.from_defaults(
+        token_limit=limit, ledger=ledger, token_counter=EXACT, chat_history=talk(300)
+    )
+    sent: Any = door.call(memory, "get")
+
+    assert size(sent) <= (limit or ledger.spendable)
+    assert size(sent) > 0.4 * (limit or ledger.history_quota)
+    memory.token_limit = 200
+    sent = door.call(memory, "get")
+    assert size(sent) <= 200
 
 
 def test_engines_can_size_their_prefix() -> None:
@@ -529,7 +594,7 @@ def test_a_memory_survives_json() -> None:
 
     assert restored.get_all() == memory.get_all()
     assert restored.get() == memory.get()
-    assert restored.to_dict() == memory.to_dict()
+    assert restored.to_json() == memory.to_json()
     assert json.loads(memory.to_json())["log"]["version"] == "muntin.memory/1"
 
 
@@ -571,14 +636,138 @@ def test_a_memory_survives_the_context_of_a_workflow(serializer: Any) -> None:
         ctx = Context(workflow)
         await workflow.run(ctx=ctx, memory=memory)
         saved = json.loads(json.dumps(ctx.to_dict(serializer=serializer())))
+        _living._names.clear()  # pyright: ignore[reportPrivateUsage] - another process knows none
         restored = Context.from_dict(workflow, saved, serializer=serializer())
         return memory, await restored.store.get("memory")
 
     memory, restored = asyncio.run(run())
 
     assert type(restored) is CompactingMemory
+    assert restored is not memory
     assert restored.get_all() == memory.get_all()
     assert restored.get() == memory.get()
+
+
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("attached", ["nothing", "store", "ledger", "summarizer", "counter"])
+def test_a_context_that_is_used_again_goes_on_with_the_very_memory(
+    attached: str,
+    again: bool,  # noqa: FBT001 - pytest's own way
+) -> None:
+    """From the second run on a copy took the messages, without store, ledger and counter."""
+    store = SlowStore()
+    parts: dict[str, Any] = {
+        "nothing": {},
+        "store": {"chat_store": store},
+        "ledger": {"ledger": WindowLedger(window=4000, output_reserve=500)},
+        "summarizer": {"summarizer": recap_of()},
+        "counter": {"token_counter": len},
+    }
+    memory = memory_of(3000, **parts[attached])
+
+    async def run() -> bool:
+        agent: Any = FunctionAgent(llm=StrictLLM(["one", "two", "three"], window=8000))
+        ctx = Context(agent)
+        for at, asked in enumerate(("first", "second", "third")):
+            given: dict[str, Any] = {"memory": memory} if again or not at else {}
+            await agent.run(user_msg=asked, ctx=ctx, **given)
+        return await ctx.store.get("memory") is memory
+
+    assert asyncio.run(run())
+    said_all = ["first", "one", "second", "two", "third", "three"]
+    assert [message.content for message in memory.get_all()] == said_all
+    if attached == "store":
+        assert [m.content for m in asyncio.run(store.get_messages("chat_history"))] == said_all
+
+
+def test_a_saved_form_is_the_memory_once_and_only_while_it_says_the_same() -> None:
+    """Whoever goes back to what was saved, or branches off it, means a copy."""
+    memory = memory_of()
+    memory.put_messages(talk(4))
+    saved = json.loads(json.dumps(memory.to_dict()))
+    assert memory.to_dict() == saved
+    assert CompactingMemory.from_dict(saved) is memory
+    branch = CompactingMemory.from_dict(saved)
+    assert branch is not memory
+    assert branch.get_all() == memory.get_all()
+
+    for other in (copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))):
+        assert CompactingMemory.from_dict(other.to_dict()) is other
+    before = memory.to_dict()
+    memory.put(said("user", "too much"))
+    assert len(CompactingMemory.from_dict(before).get_all()) == 4
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def test_what_is_set_later_counts() -> None:
+    """A store or a ledger that is assigned and ignored loses a conversation in silence."""
+    ledger, store = WindowLedger(window=3000, output_reserve=500), SlowStore()
+    memory = memory_of(600)
+    memory.put_messages(talk(2))
+    memory.ledger, memory.chat_store, memory.summarizer = ledger, store, recap_of("Set later.")
+    memory.put_messages(talk(60))
+
+    assert len(asyncio.run(store.get_messages("chat_history"))) == 62
+    assert "Set later." in memory.log.recap
+    memory.get()
+    assert ledger.to_dict()["history"] > 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"ledger": "mine"}, {"chat_store": SimpleChatStore()}, {"max_sumary_tokens": 90}]
+)
+def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    """They were accepted, and failed at the first message or never."""
+    (name,) = wrong
+    with pytest.raises(ConfigurationError, match=name):
+        memory_of(500, **wrong)
+    memory = memory_of(500)
+    if name in CompactingMemory.model_fields:
+        with pytest.raises(ConfigurationError, match=name):
+            setattr(memory, name, wrong[name])
+        assert getattr(memory, name) is None
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("verb", ["put", "put_messages", "set"])
+def test_what_is_no_message_is_refused_and_nothing_is_kept(
+    door: Door,
+    verb: str,
+    stored: bool,  # noqa: FBT001 - pytest's own way
+) -> None:
+    """It was an AttributeError, at the door or when it was sent."""
+    memory = memory_of(500, chat_store=SlowStore() if stored else None)
+    with pytest.raises(ConfigurationError, match="str"):
+        door.call(memory, verb, "text" if verb == "put" else [said("user", "hi"), "text"])
+
+    assert door.call(memory, "get_all") == []
+
+
+@pytest.mark.parametrize("way", ["put", "set", "store", "log"])
+def test_half_characters_never_leave_a_memory(door: Door, way: str) -> None:
+    """No provider and no database takes a lone surrogate."""
+    broken = [said("user", "half \ud83d", note="\udc00"), calling("c1", part="\ud800")]
+    broken.append(result("c1", "half \ud83d"))
+    store = SlowStore()
+    if way == "store":
+        asyncio.run(store.set_messages("chat_history", broken))
+    log = ConversationLog(messages=broken) if way == "log" else ConversationLog()
+    memory = CompactingMemory(
+        token_limit=500, log=log, chat_store=store if way in ("put", "store") else None
+    )
+    if way in ("put", "set"):
+        door.call(memory, "set" if way == "set" else "put_messages", broken)
+
+    for verb in ("get", "get_all"):
+        taken: Any = door.call(memory, verb)
+        assert len(taken) == 3
+        for message in taken:
+            json.dumps(message.model_dump(mode="json"), ensure_ascii=False).encode()
+    if way == "put":
+        for message in asyncio.run(store.get_messages("chat_history")):
+            str(message.content).encode()
 
 
 # --- stores --------------------------------------------------------------------------------------
@@ -681,6 +870,62 @@ def test_set_and_reset_reach_the_store(door: Door) -> None:
     door.call(memory, "reset")
 
     assert asyncio.run(store.get_messages("ada")) == []
+
+
+def test_a_read_that_is_cancelled_locks_nobody_out() -> None:
+    """A client that gave up while another thread wrote left the memory locked for ever."""
+    entered, done = threading.Event(), threading.Event()
+
+    class Held(SlowStore):
+        async def add_messages(
+            self, key: str, messages: list[ChatMessage], status: Any = MessageStatus.ACTIVE
+        ) -> None:
+            entered.set()
+            await asyncio.to_thread(done.wait, 20)
+            await super().add_messages(key, messages)
+
+    memory = memory_of(500, chat_store=Held())
+
+    async def give_up() -> None:
+        reading = asyncio.create_task(memory.aget())
+        await asyncio.sleep(0.02)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    writer = threading.Thread(target=memory.put, args=(said("user", "hi"),), daemon=True)
+    writer.start()
+    assert entered.wait(20)
+    asyncio.run(give_up())
+    done.set()
+    writer.join(20)
+    reader = threading.Thread(target=memory.get, daemon=True)
+    reader.start()
+    reader.join(20)
+
+    assert not reader.is_alive()
+    assert not writer.is_alive()
+
+
+def test_a_store_that_holds_the_same_is_not_read_again() -> None:
+    """Each put and each get copied the whole conversation."""
+    reads: list[int] = []
+
+    class Counting(SlowStore):
+        async def get_messages(
+            self, key: str, status: Any = None, limit: Any = None, offset: Any = None
+        ) -> list[ChatMessage]:
+            reads.append(1)
+            return await super().get_messages(key)
+
+    memory = memory_of(3000, chat_store=Counting())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ConversationLog, "all", lambda _: pytest.fail("copied as a whole"))
+        for message in talk(20):
+            memory.put(message)
+            memory.get()
+
+    assert len(reads) == 1
 
 
 def test_sixty_puts_at_once_all_reach_a_store_that_loses_parallel_writes() -> None:

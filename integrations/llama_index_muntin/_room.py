@@ -1,0 +1,70 @@
+"""What a history may take: its own limit, and of a window that is shared what the others leave.
+
+A question that is not part of the history yet makes room for itself. A limit that is the ledger's
+own quota binds nobody: what the context leaves idle comes on top of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.errors import ContextWindowExceeded
+from muntin.message_tokens import FRAMING_TOKENS
+
+if TYPE_CHECKING:
+    from llama_index_muntin.ledger import WindowLedger
+    from muntin.tokens import TokenCounter
+
+__all__ = ("HistoryRoom",)
+
+
+class HistoryRoom:
+    """Say what a history may take, and what it took.
+
+    Args:
+        limit: Tokens it may take at most.
+        ledger: Account of the window, if one is shared.
+        counter: Counts the question.
+    """
+
+    def __init__(self, limit: int, ledger: WindowLedger | None, counter: TokenCounter) -> None:
+        self._ledger = ledger
+        self._counter = counter
+        theirs = ledger is not None and limit == ledger.history_quota
+        self._limit = None if theirs else limit
+
+    def granted(self, question: str | None, prefix: int) -> int:
+        """Return the tokens the messages may take beside a question and what is sent before.
+
+        Raises:
+            ContextWindowExceeded: Question and prefix leave nothing.
+        """
+        asked = 0 if question is None else self._counter(question) + FRAMING_TOKENS
+        rooms: list[int] = [] if self._limit is None else [self._limit]
+        if self._ledger is not None:
+            rooms.append(self._ledger.history_room(question) + asked)
+        room = min(rooms)
+        if room - asked - prefix > 0:
+            return room - asked - prefix
+        parts = {"initial_token_count": prefix, "token_limit": room, "question": asked}
+        raise ContextWindowExceeded(
+            "what is sent before the history",
+            needed=prefix + asked,
+            available=room,
+            parts={name: tokens for name, tokens in parts.items() if tokens or name != "question"},
+        )
+
+    def charge(self, question: str | None, tokens: int) -> None:
+        """Say what the messages took."""
+        if self._ledger is not None:
+            self._ledger.charge_history(question, tokens)
+
+    def expect(self, tokens: int) -> None:
+        """Say what all messages would take, were all of them sent."""
+        if self._ledger is not None:
+            self._ledger.expect_history(tokens if self._limit is None else min(tokens, self._limit))
+
+    def close_turn(self) -> None:
+        """Say that an answer came."""
+        if self._ledger is not None:
+            self._ledger.close_turn()

@@ -83,7 +83,7 @@ def with_window(
         counter: Counts tokens. `None` takes the ledger's, else the model's.
 
     Raises:
-        ConfigurationError: The window is unknown, or a number is out of range.
+        ConfigurationError: It is no agent, the window is unknown, or a number is out of range.
 
     ```python
     import asyncio
@@ -107,6 +107,10 @@ def with_window(
     #> All quiet. True
     ```
     """
+    if not isinstance(cast("object", agent), BaseWorkflowAgent):
+        raise ConfigurationError(
+            f"a {type(agent).__name__} takes no steps: give each of its agents a window"
+        )
     if ledger is None:
         found = window_of(agent.llm, window)
         whole, reserve = found.tokens, reserve_of(found, output_reserve)
@@ -163,6 +167,14 @@ class _WindowedAgent:
         end = super().finalize  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the agent it is mixed into
         return await cast("Callable[..., Awaitable[AgentOutput]]", end)(ctx, output, memory)
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Any:
+        """Copy the agent; its steps are its own, results stay in the store they share."""
+        fitter: _StepFitter = self.__dict__[_STEPS]
+        deeper = super().__deepcopy__  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the agent it is mixed into
+        copied = cast("Callable[..., Any]", deeper)({**(memo or {}), id(fitter): fitter})
+        object.__setattr__(copied, _STEPS, fitter.of(copied))
+        return copied
+
 
 @functools.cache
 def _windowed(kind: type[Any]) -> type[Any]:
@@ -191,6 +203,12 @@ class _StepFitter:
         self._store = store
         self._added = 0
         self.last: FittedMessages[list[Any]] | None = None
+
+    def of(self, agent: Any) -> _StepFitter:
+        """Make the same for another agent."""
+        return _StepFitter(
+            steps_of(agent), budget=self._budget, counter=self._counter, store=self._store
+        )
 
     async def take(
         self,
@@ -325,8 +343,10 @@ def _protected(
         The messages with a stand-in for the question, and what the stand-in stands for.
     """
     users = [at for at, message in enumerate(messages) if message.role is MessageRole.USER]
-    for at in reversed(users[:-1]):
+    for at in reversed(users):
         if asked and asked in (messages[at].content or ""):
+            if at == users[-1]:  # kept as it is, whatever else holds the same words
+                break
             pinned: Message = replace(to_muntin(messages[at]), pinned=True)
             return [*messages[:at], pinned, *messages[at + 1 :]], {id(pinned): messages[at]}
     return list(messages), {}

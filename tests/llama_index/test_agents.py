@@ -536,3 +536,37 @@ def test_the_callers_messages_are_not_touched() -> None:
     run(with_window(agent), CompactingMemory.from_defaults(llm=llm), chat_history=history)
 
     assert history == before
+
+
+def test_only_the_message_that_asks_is_kept_for_the_question() -> None:
+    """A long message of before held the short question's words, and nothing fitted any more."""
+    agent, llm = agent_of("function", 1)
+    old = "Here is a document. yes " + " ".join(f"w{n}" for n in range(5000))
+    history = [said("user", old), said("assistant", "ok")]
+    memory = ChatMemoryBuffer.from_defaults(token_limit=50_000)
+
+    assert run(with_window(agent), memory, "yes", chat_history=history) == "All quiet."
+    assert max(llm.tokens) <= 7500
+
+
+@pytest.mark.parametrize("wrong", ["workflow", "text"])
+def test_what_takes_no_steps_is_refused(wrong: str) -> None:
+    """It was an AttributeError that named a private thing."""
+    agent, _ = agent_of("function", 1)
+    given: Any = AgentWorkflow(agents=[agent]) if wrong == "workflow" else "agent"
+    with pytest.raises(ConfigurationError, match="takes no steps"):
+        with_window(given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_windowed_agent_can_be_copied(kind: str) -> None:
+    """Whoever serves many users copies agents; the plain ones can be."""
+    agent, _ = agent_of(kind, 4)
+    windowed: Any = with_window(agent)
+    copied = copy.deepcopy(windowed)
+    llm = agent_of(kind, 4)[1]
+    copied.llm = llm
+
+    assert "All quiet." in run(copied, CompactingMemory.from_defaults(llm=llm))
+    assert max(llm.tokens) <= 7500
+    assert windowed.last_fit is None

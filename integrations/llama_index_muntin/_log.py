@@ -9,6 +9,7 @@ not covered.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import threading
 from dataclasses import dataclass
@@ -78,6 +79,14 @@ class Fold:
     size: int
     """Messages of the log when it was planned."""
     compactor: HistoryCompactor
+    extracts: bool = False
+    """Whether the recap is made here, without a model."""
+
+    async def afold(self) -> Compaction:
+        """Fold without blocking the loop: work that asks nobody is done in a thread."""
+        if self.extracts:
+            return await asyncio.to_thread(self.compactor.fold, self.live)
+        return await self.compactor.afold(self.live)
 
 
 class _Extraction:
@@ -254,6 +263,7 @@ class ConversationLog(BaseModel):
                 self._positions(),
                 len(self.messages),
                 self._compactor(live, limit, rules),
+                rules.summarizer is None,
             )
 
     def _positions(self) -> dict[int, int]:

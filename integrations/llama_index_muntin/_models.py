@@ -29,7 +29,7 @@ __all__ = (
 )
 
 _MOST_OF_WINDOW = 0.75
-"""Share of a window that history may take where nobody says what else is sent."""
+"""Share of a window less the answer that history may take where nobody says what else is sent."""
 
 
 def window_of(llm: object, window: int | None = None) -> Window:
@@ -82,7 +82,7 @@ def history_limit(token_limit: int | None, ledger: WindowLedger | None, llm: obj
             "a memory needs to know what fits: give token_limit, llm or ledger"
         )
     window = window_of(llm)
-    return min(window.tokens - reserve_of(window), int(window.tokens * _MOST_OF_WINDOW))
+    return int((window.tokens - reserve_of(window)) * _MOST_OF_WINDOW)
 
 
 def counter_of(counter: TokenCounter | str | None, llm: object = None) -> NamedCounter:

@@ -167,8 +167,8 @@ class CompactingMemory(LivingMemory):
         Args:
             chat_history: Messages to begin with; they replace what a store holds. `None` leaves a
                 store as it is.
-            llm: The model. Its window less the answer is the limit, three quarters of the window at
-                most, so that system prompts and templates have a place; its vocabulary counts.
+            llm: The model. Three quarters of its window less the answer are the limit, so that
+                system prompts and templates have a place; its vocabulary counts.
             token_limit: Tokens of the messages that are sent, framing included. `None` takes the
                 ledger's share for history, else the model's window less the answer.
             ledger: Account of the window that is shared with a postprocessor and an agent.
@@ -322,7 +322,7 @@ class CompactingMemory(LivingMemory):
             return
         done = None
         try:
-            done = await fold.compactor.afold(fold.live)
+            done = await fold.afold()
         finally:
             self._end(fold, done)
 

@@ -113,7 +113,7 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
                 continue
             done = None
             try:
-                done = await fold.compactor.afold(fold.live)
+                done = await fold.afold()
             finally:
                 log.end(fold, done, self.max_tokens)
 

@@ -47,6 +47,7 @@ from llama_index_muntin.testing import StrictLLM
 from muntin import (
     ConfigurationError,
     ContextWindowExceeded,
+    HistoryCompactor,
     StateCorruptError,
     SummaryError,
     ToolResultStore,
@@ -455,6 +456,24 @@ def test_a_slow_summary_neither_loses_nor_covers_what_arrives_meanwhile() -> Non
     assert len(memory.get_all()) == 13
     assert memory.get()[-1] == said("assistant", "arrived meanwhile")
     assert memory.log.recap
+
+
+def test_a_fold_without_a_model_is_not_made_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences of a long chat were weighed for half a second while nobody else could go on."""
+    where: list[threading.Thread] = []
+    fold = HistoryCompactor.fold
+
+    def noted(self: HistoryCompactor, history: Any) -> Any:
+        where.append(threading.current_thread())
+        return fold(self, history)
+
+    monkeypatch.setattr(HistoryCompactor, "fold", noted)
+    memory = memory_of(500)
+    asyncio.run(memory.aput_messages(talk(40)))
+
+    assert memory.log.recap
+    assert where
+    assert threading.main_thread() not in where
 
 
 def test_a_cancelled_put_leaves_the_message_and_lets_others_fold() -> None:
@@ -984,15 +1003,15 @@ def test_the_limit_comes_from_the_model() -> None:
     small = CompactingMemory.from_defaults(llm=StrictLLM(window=8192, num_output=4096))
     large = CompactingMemory.from_defaults(llm=StrictLLM(window=8000, num_output=256))
 
-    assert small.token_limit == 4096
-    assert large.token_limit == 6000
+    assert small.token_limit == 3072
+    assert large.token_limit == 5808
 
 
 def test_a_model_that_reports_nonsense_gets_a_reserve_that_leaves_room() -> None:
     """Some integrations report the window as the output, or the output as the window."""
     memory = CompactingMemory.from_defaults(llm=StrictLLM(window=8192, num_output=8192))
 
-    assert memory.token_limit == 4096
+    assert memory.token_limit == 3072
 
 
 def test_no_limit_is_an_error_not_a_guess() -> None:

@@ -186,13 +186,13 @@ def test_a_second_try_is_smaller_than_the_first(said: Overflow, tokens: int, res
     assert charged is None or charged > 0
 
 
-@pytest.mark.parametrize("scale", [1.4, 2.0, 3.5])
+@pytest.mark.parametrize("scale", [1.2, 2.0, 3.5])
 def test_one_refusal_teaches_how_much_fits(door: Door, scale: float) -> None:
     """Two refusals in a row end the run, and one at each step costs a request each."""
     model = StrictChatModel(window=8000, max_tokens=500, scale=scale)
     middleware = ContextWindowMiddleware()
     agent: Any = create_agent(model, middleware=[middleware])
-    talk = [*(HumanMessage(prose(60, at)) for at in range(150)), HumanMessage(TASK)]
+    talk = [*(HumanMessage(prose(60, at)) for at in range(105)), HumanMessage(TASK)]
     for _ in range(2):
         door(agent.invoke, agent.ainvoke, {"messages": talk})
 

@@ -79,6 +79,8 @@ def _decisions(
         }
         by = next((speaker[said] for said in ranking.says(number) if said in speaker), None)
         fate = _fate(number, items, placement, frame)
+        if offer.is_empty:
+            fate = {"kind": "dropped", "reason": "empty"}
         if by is not None and number not in placement.items:
             fate = _said(number, by, ranking)
         yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value

@@ -4,7 +4,8 @@ The sources are pooled before selection, so that what memory and retrieval both 
 in its better-scored or wider copy, with the other source noted on it. Relevance is put on one scale
 first: scores that already share one, all of them within [0, 1], are compared as they are; otherwise
 each source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
-compared. Sources are taken by name, so the order in which they were given changes nothing.
+compared. Sources are taken by name, so the order in which they were given changes nothing. A
+candidate without text has nothing to say and is not ranked.
 """
 
 from __future__ import annotations
@@ -42,6 +43,11 @@ class Offer:
         """Name it: its id, else source and position."""
         return self.candidate.id or f"{self.source}:{self.index}"
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text in it."""
+        return not self.candidate.content.strip()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
@@ -62,7 +68,7 @@ class Ranking:
     offers: tuple[Offer, ...]
     """Everything offered; the other fields speak of it by number."""
     order: tuple[int, ...]
-    """Numbers of the selected offers, the best first."""
+    """Numbers of the selected offers, the best first; those without text are in no order."""
     marginal: Mapping[int, float]
     """Marginal relevance of each selected offer when it was picked."""
     refused: Mapping[int, Refusal]
@@ -122,11 +128,11 @@ def rank(
         for index, candidate in enumerate(gathered[source])
     ]
     worth = _worth(gathered, offers, query_embedding)
-    if config.dedup_across_sources:
-        pools = [list(range(len(offers)))]
-    else:
+    speaking = [number for number, offer in enumerate(offers) if not offer.is_empty]
+    pools = [speaking]
+    if not config.dedup_across_sources:
         pools = [
-            [number for number, offer in enumerate(offers) if offer.source == source]
+            [number for number in speaking if offers[number].source == source]
             for source in sorted(gathered)
         ]
     marginal: dict[int, float] = {}

@@ -279,6 +279,15 @@ def test_a_source_that_fails_ends_the_run_or_is_named_in_the_report(door: Door) 
     assert "no index" in assembled(door, lenient, QUESTION).report.notes[0]
 
 
+def test_documents_without_text_make_no_message(door: Door) -> None:
+    """A heading over nothing tells a model that nothing is known."""
+    given = {"question": QUESTION, "rag": [Document(""), Document(" \n"), "\t"]}
+    prompt = assembled(door, ContextAssembler(window=8000), given)
+
+    assert kinds(prompt) == ["human"]
+    assert {one.reason for one in prompt.report.decisions} == {"empty"}
+
+
 def test_ratios_that_are_given_are_kept_to(door: Door) -> None:
     """With a configuration of one's own, an unknown source is a mistake."""
     config = ContextConfig(source_ratios={"rag": 1.0})

@@ -208,7 +208,7 @@ def test_no_token_is_idle_while_a_waiting_item_fits(
         for source in found
     }
     for decision in context.report.decisions:
-        if decision.kind == "dropped" and not decision.reason.endswith("duplicate"):
+        if decision.kind == "dropped" and not decision.reason.endswith(("duplicate", "empty")):
             opening = 0 if decision.source in open_sections else headings[decision.source]
             if decision.tokens + opening <= context.report.idle:  # then joined it counts more
                 waiting = found[decision.source][decision.index]
@@ -246,7 +246,35 @@ def test_what_is_pinned_is_placed_or_the_error_names_it(
             builder.assemble(query, sources=sources_of(alone))
         return
     contents = {candidate.content for candidate in context.candidates}
-    assert all(c.content in contents for got in pinned.values() for c in got if c.pinned)
+    said = [c for got in pinned.values() for c in got if c.pinned and c.content.strip()]
+    assert all(c.content in contents for c in said)
+
+
+@given(found=offers(), layout=layouts, pinned=st.booleans(), across=st.booleans())
+@example(found={"rag": [Candidate(" \n\u2003")]}, layout="plain", pinned=True, across=True)
+def test_what_holds_no_text_is_no_item_and_opens_no_section(
+    found: dict[str, list[Candidate]],
+    layout: str,
+    pinned: bool,  # noqa: FBT001 - drawn by hypothesis
+    across: bool,  # noqa: FBT001 - drawn by hypothesis
+) -> None:
+    """A heading over nothing tells a model that nothing is known."""
+    given_as = {
+        name: [Candidate(c.content, c.score, pinned=pinned) for c in got]
+        for name, got in found.items()
+    }
+    builder = builder_of(100_000, len, layout, dedup_across_sources=across)
+    context = assembled(builder, "q", given_as)
+
+    assert all(candidate.content.strip() for candidate in context.candidates)
+    assert all(section.items for section in context.sections)
+    empty = {(d.source, d.index) for d in context.report.decisions if d.reason == "empty"}
+    assert empty == {
+        (name, at)
+        for name, got in found.items()
+        for at, candidate in enumerate(got)
+        if not candidate.content.strip()
+    }
 
 
 @given(found=offers(), query=text, budget=budgets)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import UserDict
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import BaseModel
 
 from chats import Recorder, call, chat, compact, result, said, texts
 from muntin.compaction import HistoryCompactor
 from muntin.counters import AnchoredCounter
 from muntin.errors import StateCorruptError, StateVersionError
+from muntin.message_counts import count_message
+from muntin.message_tokens import FRAMING_TOKENS
 from muntin.messages import Message
 from muntin.tokens import count_tokens
 
@@ -104,6 +108,43 @@ def test_an_edited_message_is_noticed_even_in_place() -> None:
     assert summarize.calls == 2
     assert summarize.texts[1].startswith("user: m000")
     assert "I never said that." in summarize.texts[1]
+
+
+class _Function(BaseModel):
+    name: str
+    arguments: str
+
+
+class _Call(BaseModel):
+    """A call as a client library builds it up while it streams."""
+
+    id: str
+    function: _Function
+
+
+@pytest.mark.parametrize("at", [1, 9])
+@pytest.mark.parametrize("kind", ["model", "mapping"])
+def test_an_object_inside_a_message_that_changed_in_place_is_noticed(kind: str, at: int) -> None:
+    """Compared with itself it is always the same; its size and its recap would be those of once."""
+    summarize = Recorder("SUM1", "SUM2")
+    compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=60)
+    asked = _Call(id="c1", function=_Function(name="look", arguments='{"at": "x"}'))
+    block: UserDict[str, Any] = UserDict(type="text", text="Half a sentence".ljust(40))
+    history = as_dicts(chat(10))
+    if kind == "model":
+        history[at]["tool_calls"] = [asked]
+        history.insert(at + 1, result("c1").to_dict())
+    else:
+        history[at]["content"] = [block]
+    compactor.compact(history)
+    asked.function.arguments = '{"at": "the rest of it"}'
+    block["text"] += "and the rest of it."
+    out = compactor.compact(history)
+    assert summarize.calls == (2 if at == 1 else 1)
+    assert ("the rest of it" in summarize.texts[-1]) == (at == 1)
+    assert compactor.last_outcome is not None
+    fresh = sum(count_message(message) - FRAMING_TOKENS for message in out)
+    assert compactor.last_outcome.tokens_after == fresh
 
 
 def test_an_edit_in_the_tail_does_not_cost_a_recap() -> None:

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from muntin.message_tokens import FRAMING_TOKENS
 from muntin.messages import Message
+from muntin.plain_data import are_equal, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from muntin.compaction.flight import Flight
     from muntin.compaction.recap import Recap
+    from muntin.measured import Measured
     from muntin.message_counts import MessageCounts
     from muntin.shapes import MessageShape, MessageView
 
@@ -45,7 +47,7 @@ class Entry:
     message: Any
     """The message itself: what a known one is recognised by."""
     seen: Any
-    """A copy of what `look` returned, if the message can change in place; `None` if it cannot."""
+    """What `look` returned, as it was then; `None` if the message cannot change in place."""
     look: Callable[[Any], Any]
     """Returns what there is to compare with `seen`."""
     shape: MessageShape
@@ -123,7 +125,7 @@ class Trail:
             if index >= same:
                 break
             entry = self.entries[index]
-            if entry.look(entry.message) != entry.seen:
+            if not are_equal(entry.look(entry.message), entry.seen):
                 same = index
                 break
         while same < size and self._says_the_same(same, history[same]):
@@ -180,7 +182,7 @@ class Trail:
 
     def _read(self, message: Any) -> Entry:
         measured = self.counts.measure(message)
-        seen, look = _watched(message, measured.shape)
+        seen, look = _watched(message, measured)
         return Entry(
             message,
             seen,
@@ -238,31 +240,21 @@ def digest_of(view: MessageView) -> bytes:
     return blake2b(written.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_SIZE).digest()
 
 
-def _watched(message: Any, shape: MessageShape) -> tuple[Any, Callable[[Any], Any]]:
-    """Copy what a message says, and say how to look at it again; nothing if it cannot change."""
+def _watched(message: Any, measured: Measured) -> tuple[Any, Callable[[Any], Any]]:
+    """Return what a message holds, and how to look at it again; nothing if it cannot change."""
     if type(message) is Message and isinstance(message.content, str):
-        return None, shape.parts
+        return None, measured.shape.parts
     fields = getattr(message, "__dict__", None)
     if isinstance(fields, dict) and _is_plain(cast("object", fields)):
         # Comparing all fields at once is many times faster than asking a framework for each.
-        return _copy(fields), vars
-    return _copy(shape.parts(message)), shape.parts
+        return remembered(fields)[0], vars
+    return measured.parts, measured.shape.parts
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is data through and through, so that a copy of it stays what it was."""
+    """Whether a value is data through and through, which is compared without asking any object."""
     if isinstance(value, dict):
         return all(map(_is_plain, cast("dict[object, object]", value).values()))
     if isinstance(value, (list, tuple)):
         return all(map(_is_plain, cast("list[object]", value)))
     return value is None or isinstance(value, (str, int, float, bool))
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(part) for key, part in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [_copy(part) for part in cast("list[Any]", value)]
-    if isinstance(value, tuple):
-        return tuple(_copy(part) for part in cast("tuple[Any, ...]", value))
-    return value

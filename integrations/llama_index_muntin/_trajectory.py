@@ -204,13 +204,13 @@ class CodeSteps(_RoundSteps):
         """Return everything as messages, each step as it is sent."""
         back = [self._back(message, items) for message in fitted]
         return [
-            as_chat_message(message) if step is None else step
+            as_chat_message(message) if step is None else _said(step)
             for message, step in zip(fitted, back, strict=True)
         ], []
 
     def storable(self, items: list[Any], shorten: Callable[[str], str]) -> list[Any]:
         """Cut results, which are said as the user's, to what `shorten` leaves of them."""
-        kept = [self._storable(item, shorten) for item in items]
+        kept = [self._storable(_said(item), shorten) for item in items]
         same = all(one is other for one, other in zip(kept, items, strict=True))
         return items if same else kept
 
@@ -233,6 +233,14 @@ def steps_of(agent: Any) -> Steps:
     if isinstance(agent, CodeActAgent):
         return CodeSteps(agent)
     return Steps(agent)
+
+
+def _said(item: ChatMessage) -> ChatMessage:
+    """Say a result as the user's, as all results of code are: the agent keeps no call for it."""
+    if item.role is not MessageRole.TOOL:
+        return item
+    kwargs = {key: value for key, value in item.additional_kwargs.items() if key != "tool_call_id"}
+    return item.model_copy(update={"role": MessageRole.USER, "additional_kwargs": kwargs})
 
 
 def _digest(action: str) -> str:

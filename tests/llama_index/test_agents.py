@@ -32,6 +32,7 @@ from llama_index_muntin import CompactingMemory, WindowLedger, with_window
 from llama_index_muntin.testing import StrictLLM, call
 from muntin import ConfigurationError, ToolResultStore, count_messages
 from muntin.shapes import view
+from muntin.turns import pairing_problems
 
 # ReActAgent asks its context from within a step.
 pytestmark = [
@@ -264,6 +265,42 @@ def test_agents_of_a_workflow_stay_inside_it_and_hand_over(streaming: bool) -> N
     assert max(llm.tokens) <= 7500
     assert llm.requests[-1][0].content == "I am second."
     assert sum(read_log(part) in str(m.content) for part in range(6) for m in memory.get_all()) == 6
+
+
+@pytest.mark.parametrize("to", ["second", "nobody"])
+def test_code_that_hands_over_leaves_no_result_without_a_call(to: str) -> None:
+    """CodeActAgent keeps the result of a handover and not its call: no provider takes that."""
+    llm = StrictLLM(
+        ["<execute>read_log(0)</execute>", call("handoff", to_agent=to, reason="it knows")]
+        + ["All quiet."] * 2,
+        window=8000, num_output=500,
+    )  # fmt: skip
+    first = CodeActAgent(
+        name="first", description="first", llm=llm, tools=[read_log], code_execute_fn=run_code
+    )
+    second = FunctionAgent(name="second", description="second", llm=llm, tools=[read_log])
+    memory = CompactingMemory.from_defaults(llm=llm)
+    agents = [with_window(first), with_window(second)]
+
+    assert run(AgentWorkflow(agents=agents, root_agent="first"), memory) == "All quiet."
+    stored = memory.get_all()
+    assert pairing_problems([view(message) for message in stored]) == ()
+    assert any(to in str(message.content) for message in stored)
+
+
+@needs_forced_answers
+@pytest.mark.parametrize("kind", ["function", "react"])
+@pytest.mark.parametrize("num_output", [256, 2000, 4000])
+def test_a_forced_final_answer_leaves_its_prompt_a_place(kind: str, num_output: int) -> None:
+    """A memory that takes all that the answer leaves has no place for a system prompt."""
+    prompt = "You are careful. " + " ".join(f"rule{n} holds." for n in range(180))
+    agent, llm = agent_of(kind, 9, system_prompt=prompt)
+    llm.num_output = num_output
+    llm._script = iter([*list(llm._script)[:3], "So far nothing."])  # pyright: ignore[reportPrivateUsage] - our own double
+    memory = CompactingMemory.from_defaults(llm=llm, chat_history=talk(120))
+    run(with_window(agent), memory, max_iterations=3, early_stopping_method="generate")
+
+    assert max(llm.tokens) <= 8000 - num_output
 
 
 @needs_forced_answers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
@@ -21,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from chats import call, result
-from muntin.compaction import HistoryCompactor
+from muntin.compaction import Compaction, HistoryCompactor
 from muntin.messages import Message
 from muntin.shapes import view
 from muntin.tokens import count_tokens
@@ -46,6 +47,8 @@ class Conversation(RuleBasedStateMachine):
     def begin(self, *, system: bool, fed_back: bool, asynchronous: bool) -> None:
         self.count = 0
         self.summaries = 0
+        self.asked = 0
+        self.pinned_late = False
         self.said: list[Message] = [Message("Rules.", "system")] if system else []
         self.stored = list(self.said)
         self.fed_back = fed_back
@@ -60,6 +63,7 @@ class Conversation(RuleBasedStateMachine):
     # --- what happens ---
 
     def summarize(self, text: str, instruction: str) -> Any:
+        self.asked += 1
         if self.meanwhile:
             self.say(*self.meanwhile)
             self.meanwhile = []
@@ -109,15 +113,21 @@ class Conversation(RuleBasedStateMachine):
         self.meanwhile = [self.message() for _ in range(grows)]
         before = [message.to_dict() for message in self.stored]
         history = self.stored
-        if self.asynchronous:
-            done = asyncio.run(self.compactor.afold(history))
-        else:
-            done = self.compactor.fold(history)
+        done = self.fold(history)
         self.meanwhile = []
         assert [m.to_dict() for m in history[: len(before)]] == before, "the input was changed"
         self.check(list(done.messages), done.outcome)
+        if not grows:
+            self.failure, asked = None, self.asked
+            assert list(self.fold(history).messages) == list(done.messages), "read differently"
+            assert self.asked == asked, "the same history was paid for twice"
         if self.fed_back:
             self.stored = list(done.messages)
+
+    def fold(self, history: list[Message]) -> Compaction:
+        if self.asynchronous:
+            return asyncio.run(self.compactor.afold(history))
+        return self.compactor.fold(history)
 
     def check(self, out: list[Message], outcome: Any) -> None:
         recaps = [m for m in out if str(m.content).startswith("[Recap]")]
@@ -132,7 +142,8 @@ class Conversation(RuleBasedStateMachine):
         there = {mark(m) for m in kept}
         for one in self.said:
             assert mark(one) in there or mark(one) in self.covered, f"lost: {one}"
-            assert not (mark(one) in there and mark(one) in self.covered), f"twice: {one}"
+            twice = mark(one) in there and mark(one) in self.covered
+            assert not twice or self.pinned_late, f"twice: {one}"
             assert not one.pinned or one in kept, f"unpinned: {one}"
         order = {mark(m): at for at, m in enumerate(self.said)}
         places = [order[mark(m)] for m in kept]
@@ -165,6 +176,14 @@ class Conversation(RuleBasedStateMachine):
             )
             for m in self.stored
         ]
+
+    @precondition(lambda self: not self.fed_back and len(self.said) > 1)
+    @rule(place=st.integers(0, 30))
+    def pin_later(self, place: int) -> None:
+        at = place % len(self.said)
+        self.said[at] = replace(self.said[at], pinned=True)
+        self.stored = list(self.said)
+        self.pinned_late = True
 
     @precondition(lambda self: not self.fed_back and len(self.said) > 6 and not self.covered)
     @rule()

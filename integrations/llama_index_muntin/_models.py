@@ -14,22 +14,17 @@ from muntin.window import Window, resolve_window
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from llama_index_muntin.ledger import WindowLedger
     from muntin.tokens import TokenCounter
 
 __all__ = (
     "counter_named",
     "counter_of",
     "counting",
-    "history_limit",
     "reserve_of",
     "schemas_of",
     "tokenizer_of",
     "window_of",
 )
-
-_MOST_OF_WINDOW = 0.75
-"""Share of a window less the answer that history may take where nobody says what else is sent."""
 
 
 def window_of(llm: object, window: int | None = None) -> Window:
@@ -65,24 +60,6 @@ def reserve_of(window: Window, reserve: int | None = None) -> int:
             f"the output reserve is in [0, {window.tokens}), the window, not {reserve}"
         )
     return reserve
-
-
-def history_limit(token_limit: int | None, ledger: WindowLedger | None, llm: object) -> int:
-    """Return the tokens a history may take: as given, else the ledger's share, else the model's.
-
-    Raises:
-        ConfigurationError: Nobody says.
-    """
-    if token_limit is not None:
-        return token_limit
-    if ledger is not None:
-        return ledger.history_quota
-    if llm is None:
-        raise ConfigurationError(
-            "a memory needs to know what fits: give token_limit, llm or ledger"
-        )
-    window = window_of(llm)
-    return int((window.tokens - reserve_of(window)) * _MOST_OF_WINDOW)
 
 
 def counter_of(counter: TokenCounter | str | None, llm: object = None) -> NamedCounter:

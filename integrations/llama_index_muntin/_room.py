@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.errors import ContextWindowExceeded
+from llama_index_muntin._models import reserve_of, window_of
+from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.message_tokens import FRAMING_TOKENS
 
 if TYPE_CHECKING:
     from llama_index_muntin.ledger import WindowLedger
     from muntin.tokens import TokenCounter
 
-__all__ = ("HistoryRoom",)
+__all__ = ("HistoryRoom", "history_limit")
+
+_MOST_OF_WINDOW = 0.75
+"""Share of a window less the answer that history may take where nobody says what else is sent."""
 
 
 class HistoryRoom:
@@ -68,3 +72,21 @@ class HistoryRoom:
         """Say that an answer came."""
         if self._ledger is not None:
             self._ledger.close_turn()
+
+
+def history_limit(token_limit: int | None, ledger: WindowLedger | None, llm: object) -> int:
+    """Return the tokens a history may take: as given, else the ledger's share, else the model's.
+
+    Raises:
+        ConfigurationError: Nobody says.
+    """
+    if token_limit is not None:
+        return token_limit
+    if ledger is not None:
+        return ledger.history_quota
+    if llm is None:
+        raise ConfigurationError(
+            "a memory needs to know what fits: give token_limit, llm or ledger"
+        )
+    window = window_of(llm)
+    return int((window.tokens - reserve_of(window)) * _MOST_OF_WINDOW)

@@ -22,10 +22,9 @@ from llama_index_muntin._models import (
     counter_named,
     counter_of,
     counting,
-    history_limit,
     tokenizer_of,
 )
-from llama_index_muntin._room import HistoryRoom
+from llama_index_muntin._room import HistoryRoom, history_limit
 from llama_index_muntin._store import StoreMirror
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for

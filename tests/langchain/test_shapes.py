@@ -208,6 +208,23 @@ def test_a_changed_copy_keeps_everything_else() -> None:
     assert short.model_copy(update={"content": given.content}) == given
 
 
+@pytest.mark.parametrize("is_anthropic", [False, True])
+def test_a_picture_in_a_result_stays_unless_it_is_told_to_go(*, is_anthropic: bool) -> None:
+    """A picture that goes with the words that were cut is lost without a mark."""
+    picture = {"type": "image", "source_type": "base64", "data": "QUJD" * 200}
+    wrapped = {"type": "non_standard", "value": {"type": "text", "text": "more words"}}
+    blocks: list[Any] = [{"type": "text", "text": "words"}, wrapped, picture]
+    given: Any = ToolMessage(blocks, tool_call_id="c1")
+    if is_anthropic:
+        given = HumanMessage([{"type": "tool_result", "tool_use_id": "c1", "content": blocks}])
+    (read,) = view(given).results
+    assert len(read.media) == 1
+    (kept,) = view(SHAPE.with_results(given, {"c1": "cut"})).results
+    (bare,) = view(SHAPE.with_results(given, {"c1": "cut"}, bare={"c1"})).results
+    assert (kept.text, kept.media) == ("cut", read.media)
+    assert (bare.text, bare.media) == ("cut", ())
+
+
 def test_another_text_leaves_the_other_blocks_alone() -> None:
     """Tool use and images around a text must survive an edit of the text."""
     use = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "door"}}

@@ -146,6 +146,18 @@ def test_changed_copies_leave_the_message_as_it_was() -> None:
     assert message == before
 
 
+def test_a_picture_in_a_result_stays_unless_it_is_told_to_go() -> None:
+    """A picture that goes with the words that were cut is lost without a mark."""
+    message = result("c1", LONG)
+    message.blocks.append(types.ImageBlock(image=PIXEL, image_mimetype="image/png"))
+    (read,) = view(message).results
+    assert len(read.media) == 1
+    (kept,) = view(SHAPE.with_results(message, {"c1": "cut"})).results
+    (bare,) = view(SHAPE.with_results(message, {"c1": "cut"}, bare={"c1"})).results
+    assert (kept.text, kept.media) == ("cut", read.media)
+    assert (bare.text, bare.media) == ("cut", ())
+
+
 def _rounds(form: str) -> list[ChatMessage]:
     messages = [said("system", "Be brief."), said("user", "Where is my order?")]
     for at in range(6):

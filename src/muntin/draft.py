@@ -111,7 +111,7 @@ class Draft:
         self.size = read.sizes[:]
         self.overhead = tool_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
-        self.headings = note_headings(prompts)
+        self.prompts = prompts
         self.note_role = note_role
         self.changed: dict[int, Any] = {}
         self.why: dict[int, tuple[DecisionKind, Reason]] = {}
@@ -128,6 +128,7 @@ class Draft:
     def read(self) -> None:
         """Find units and what is protected; only needed when something has to go."""
         self.was_read = True
+        self.headings = note_headings(self.prompts)
         self._said = self._never_ours()
         self.outline = outline_of(
             self.measured,
@@ -264,10 +265,9 @@ class Draft:
         """Whether a unit holds something protected or is in flight."""
         return self.outline.unit_at[unit.first] in self._held
 
-    def is_note(self, unit: Unit) -> bool:
-        """Whether a unit is the note of an earlier fit."""
-        view = self.views[unit.first]
-        return view.injected and self.headings.match(view.text) is not None
+    def earlier_notes(self) -> set[int]:
+        """List the positions of notes that earlier fits wrote."""
+        return {i for i in self.outline.injected if self.headings.match(self.views[i].text)}
 
     def unit_of(self, index: int) -> Unit:
         """Find the unit a message belongs to."""

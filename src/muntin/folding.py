@@ -110,10 +110,10 @@ def _choose(
     foldable = draft.pick(marked)
     sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
     # The note of an earlier fit goes first, wherever it stands: this fit writes the one note.
-    is_note = [draft.is_note(unit) for unit in foldable]
-    notes = sum(is_note)
+    noted = draft.earlier_notes()
+    notes = sum(unit.first in noted for unit in foldable) if noted else 0
     if notes:
-        order = sorted(range(len(foldable)), key=lambda at: not is_note[at])
+        order = sorted(range(len(foldable)), key=lambda at: foldable[at].first not in noted)
         foldable, sizes = [foldable[at] for at in order], sizes[order]
     expected = int(sizes.sum())
     now = int(draft.sizes_of_units()[marked].sum())

@@ -22,7 +22,7 @@ from langchain_core.messages import (
 )
 
 from muntin.errors import ConfigurationError
-from muntin.messages import ToolCall
+from muntin.messages import UNNAMED, ToolCall
 from muntin.shapes import MessageView, ToolResult
 from muntin.shapes.blocks import (
     BlockReader,
@@ -49,7 +49,6 @@ _SOURCE = "lc_source"
 """LangChain's own key for messages that no person wrote."""
 _BESIDE = frozenset({"function_call", "reasoning", "reasoning_content", MARK, _SOURCE})
 """Keys in `additional_kwargs` that say something, beside a refusal."""
-_LEGACY = "function:"
 _SKIPPED = frozenset({"tool_call_chunk", "server_tool_call_chunk"})
 """Pieces of a stream that stand in the message in whole form as well."""
 
@@ -161,7 +160,7 @@ class LangChainShape:
     def answer(self, call: ToolCall, text: str) -> BaseMessage:
         """Make a message that answers a call."""
         extra = {MARK: "answer"}
-        if call.id.startswith(_LEGACY):
+        if call.id.startswith(UNNAMED):
             return FunctionMessage(name=call.name, content=text, additional_kwargs=extra)
         return ToolMessage(
             content=text, tool_call_id=call.id, name=call.name, status="error",
@@ -192,7 +191,7 @@ def _answered(message: BaseMessage) -> str | None:
     if isinstance(message, ToolMessage):
         return message.tool_call_id
     if isinstance(message, FunctionMessage):
-        return f"{_LEGACY}{message.name}"  # the protocol has no ids
+        return f"{UNNAMED}{message.name}"  # the protocol has no ids
     return None
 
 
@@ -219,7 +218,7 @@ def _calls(message: BaseMessage) -> tuple[ToolCall, ...]:
     legacy = as_block(message.additional_kwargs.get("function_call"))
     if legacy is not None and not calls:
         name = str(legacy.get("name") or "")
-        calls.append(ToolCall(f"{_LEGACY}{name}", name, str(legacy.get("arguments") or "{}")))
+        calls.append(ToolCall(f"{UNNAMED}{name}", name, str(legacy.get("arguments") or "{}")))
     return tuple(calls)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from pydantic import BaseModel
 
+from muntin.messages import UNNAMED
 from muntin.shapes import MessageView, ToolResult
 from muntin.shapes.blocks import BlockReader, as_block, without_text
 from muntin.shapes.openai_chat import OPENAI_CHAT, role_of
@@ -34,7 +35,6 @@ _MEDIA = {"image": "image", "audio": "audio", "video": "video", "document": "dat
 _TYPES = ("image_mimetype", "video_mimetype", "document_mimetype", "format")
 _SEALED = ("signature", "thought_signature", "encrypted_content", "redacted")
 _ROLES: dict[str, Role] = {"chatbot": "assistant"}
-_LEGACY = "function:"
 _SCALARS = (str, int, float, bytes)
 
 
@@ -121,7 +121,7 @@ class LlamaIndexShape:
 
     def answer(self, call: ToolCall, text: str) -> ChatMessage:
         """Make a message that answers a call."""
-        if call.id.startswith(_LEGACY):
+        if call.id.startswith(UNNAMED):
             return ChatMessage(
                 role=MessageRole.FUNCTION, content=text, additional_kwargs={"name": call.name}
             )
@@ -138,7 +138,7 @@ def answered_call(message: ChatMessage) -> str | None:
     if kwargs.get("tool_call_id"):
         return str(kwargs["tool_call_id"])
     name = kwargs.get("name")
-    return f"{_LEGACY}{name}" if message.role is MessageRole.FUNCTION and name else ""
+    return f"{UNNAMED}{name}" if message.role is MessageRole.FUNCTION and name else ""
 
 
 def calls_of(message: ChatMessage) -> tuple[ToolCall, ...]:

@@ -17,13 +17,16 @@ from muntin.errors import ConfigurationError
 if TYPE_CHECKING:
     import datetime
 
-__all__ = ("Block", "Message", "Role", "ToolCall")
+__all__ = ("UNNAMED", "Block", "Message", "Role", "ToolCall")
 
 Role = Literal["system", "user", "assistant", "tool"]
 """Who speaks. A provider's `developer` reads as `system`, its `function` as `tool`."""
 
 Block = Mapping[str, Any]
 """One part of a message's content, as the provider writes it."""
+
+UNNAMED = "function:"
+"""In front of a function's name, the id by which a call is known where its protocol has none."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 

@@ -1,8 +1,8 @@
 """Gemini dicts: everything is a part, the model's role is `model`, and calls often have no id.
 
-Parts are read as the blocks they correspond to, in both spellings (`function_call` as the Python
-client writes it, `functionCall` as it is sent). A call without an id is known by its name and by
-which call of that name in its message it is; so is its response.
+Parts are read as the Anthropic blocks they correspond to, in both spellings (`function_call` as the
+Python client writes it, `functionCall` as it is sent). A call without an id is known by its name
+and by which call of that name in its message it is; so is its response.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.shapes.blocks import BlockReader, as_block, canonical_json
-from muntin.shapes.openai_chat import role_of
-from muntin.shapes.views import MessageView
+from muntin.messages import UNNAMED
+from muntin.shapes.anthropic import ANTHROPIC
+from muntin.shapes.blocks import as_block, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from muntin.messages import Block, Role, ToolCall
-    from muntin.shapes.views import MediaKind
+    from muntin.shapes.views import MediaKind, MessageView
 
 __all__ = ("GEMINI", "GeminiShape")
 
-_UNNAMED = "function:"
-"""Before the name of a function whose call has no id."""
 _SAID = ("result", "output", "error")
 """Keys under which a response holds nothing but a text."""
 _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio", "video": "video"}
@@ -46,22 +44,8 @@ class GeminiShape:
 
     def view(self, message: dict[str, Any]) -> MessageView:
         """Read the message."""
-        read = BlockReader()
-        for part, identifier in _identified(message):
-            read.content(_block_of(part, identifier))
-        role = role_of(message.get("role", "user"))
-        if role == "user" and read.results and not read.text.strip():
-            role = "tool"
-        return MessageView(
-            role=role,
-            text=read.text,
-            calls=read.calls,
-            results=read.results,
-            reasoning=read.reasoning,
-            signed=read.signed,
-            media=read.media,
-            unknown=read.unknown,
-        )
+        blocks = [_block_of(part, identifier) for part, identifier in _identified(message)]
+        return ANTHROPIC.view({"role": message.get("role", "user"), "content": blocks})
 
     def with_text(self, message: dict[str, Any], text: str) -> dict[str, Any]:
         """Copy the message with another readable text; parts that are no text stay."""
@@ -102,7 +86,7 @@ class GeminiShape:
     def answer(self, call: ToolCall, text: str) -> dict[str, Any]:
         """Make a message that answers a call."""
         response: dict[str, Any] = {"name": call.name, "response": {"result": text}}
-        if not call.id.startswith(_UNNAMED):
+        if not call.id.startswith(UNNAMED):
             response["id"] = call.id
         return {"role": "user", "parts": [{"function_response": response}]}
 
@@ -140,7 +124,7 @@ def _identified(message: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
             name = str(held.get("name") or "")
             met[kind, name] += 1
             same = met[kind, name]
-            unnamed = f"{_UNNAMED}{name}" if same == 1 else f"{_UNNAMED}{name}#{same}"
+            unnamed = f"{UNNAMED}{name}" if same == 1 else f"{UNNAMED}{name}#{same}"
             identifier = str(held.get("id") or unnamed)
         yield part, identifier
 

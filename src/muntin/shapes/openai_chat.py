@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.messages import ToolCall
+from muntin.messages import UNNAMED, ToolCall
 from muntin.shapes.blocks import (
     BlockReader,
     as_block,
@@ -123,14 +123,13 @@ class OpenAIChatShape:
 
     def answer(self, call: ToolCall, text: str) -> dict[str, Any]:
         """Make a message that answers a call."""
-        if call.id.startswith(_LEGACY):
+        if call.id.startswith(UNNAMED):
             return {"role": "function", "name": call.name, "content": text}
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
 _PLAIN = 2
 """Keys of a message that has a role and a content and nothing else."""
-_LEGACY = "function:"
 _ARGUMENTS = ("arguments", "args", "input")
 
 
@@ -160,7 +159,7 @@ def _written(identifier: Any) -> str:
 def _legacy_id(message: Mapping[str, Any]) -> str:
     """Name the call that a `function` message answers; the protocol has no id for it."""
     if message.get("role") == "function" and message.get("name"):
-        return f"{_LEGACY}{message['name']}"
+        return f"{UNNAMED}{message['name']}"
     return ""
 
 
@@ -171,7 +170,7 @@ def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
         calls = [_call(call) for call in cast("Sequence[Any]", given)]
     legacy = as_block(message.get("function_call"))
     if legacy is not None:
-        calls.append(_named(legacy, f"{_LEGACY}{legacy.get('name')}"))
+        calls.append(_named(legacy, f"{UNNAMED}{legacy.get('name')}"))
     return tuple(calls)
 
 

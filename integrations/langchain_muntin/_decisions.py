@@ -87,13 +87,13 @@ def held(messages: Sequence[BaseMessage], saved: object) -> Held | None:
     """
     match saved:
         case {
-            "version": 2,  # `_VERSION`; a pattern takes no plain name
+            "version": int(version),
             "covered": int(covered),
             "digest": str(digest),
             "send": list(),
             "budget": int(budget),
             "state": str(state),
-        }:
+        } if version == _VERSION:
             send = cast("Saved", saved)["send"]
         case _:
             return None

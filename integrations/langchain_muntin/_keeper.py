@@ -24,7 +24,7 @@ from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.message_counts import counts_for
 from muntin.message_tokens import REPLY_TOKENS
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.reinjection import reinject
+from muntin.reinjection import STATE_SHARE, reinject
 from muntin.state import AgentState
 from muntin.tokens import count_tokens
 from muntin.tool_schemas import count_tools
@@ -49,8 +49,6 @@ _LOWEST = 0.8
 they report."""
 _LARGER = 1.5
 """Times the budget of a decision that a budget has to exceed to make another one of its own."""
-_STATE = 0.15
-"""Share of the budget that a state may take when it is written anew, as in a fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +243,7 @@ class Keeper:
         put: Any = partial(
             reinject,
             messages=talk,
-            max_tokens=max(int(_STATE * desk.budget), 1),
+            max_tokens=max(int(STATE_SHARE * desk.budget), 1),
             counter=desk.counts.counter,
             prompts=self.prompts or DEFAULT_PROMPTS,
         )

@@ -78,11 +78,12 @@ def _decisions(
             "preview": preview_of(offer.candidate.content),
         }
         by = next((speaker[said] for said in ranking.says(number) if said in speaker), None)
-        fate = _fate(number, items, placement, frame)
-        if offer.is_empty:
-            fate = {"kind": "dropped", "reason": "empty"}
         if by is not None and number not in placement.items:
             fate = _said(number, by, ranking)
+        elif offer.is_empty:
+            fate = {"kind": "dropped", "reason": "empty"}
+        else:
+            fate = _fate(number, items, placement, frame)
         yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value
 
 

@@ -29,7 +29,7 @@ from muntin.flow import Flow, arun, run
 from muntin.mending import repair as mend
 from muntin.message_counts import counts_for
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.reinjection import reinject
+from muntin.reinjection import STATE_SHARE, reinject
 from muntin.shortening import shortener
 from muntin.tokens import TokenCounter, count_tokens
 from muntin.tool_schemas import count_tools
@@ -46,10 +46,6 @@ if TYPE_CHECKING:
 __all__ = ("FittedMessages", "afit_messages", "fit_messages")
 
 MessagesT = TypeVar("MessagesT", bound="Sequence[Any]")
-
-
-_STATE = 0.15
-"""Share of the budget that a state may take when it is put back."""
 
 
 class FittedMessages(Generic[MessagesT]):
@@ -134,8 +130,9 @@ def fit_messages(
         The messages and the report.
 
     Raises:
-        ConfigurationError: Neither budget nor window is given, or one is not a positive number; a
-            note cannot have the role; or no shape reads one of the messages.
+        ConfigurationError: Neither budget nor window is given, or one is no whole number above 0;
+            messages are no sequence, or no shape reads one of them; a note cannot have the role;
+            counter and counts differ, or the counter returns no whole numbers.
         ContextWindowExceeded: What must be kept is over the budget; it says by how much.
 
     ```python
@@ -278,7 +275,7 @@ class _Job(Generic[MessagesT]):
         if self.state is not None:
             draft.drop_state()
             spare = self.budget - require_room(draft, self.plan)
-            room = min(int(_STATE * self.budget), spare)
+            room = min(int(STATE_SHARE * self.budget), spare)
         before = draft.total
         yield from shrink(draft, replace(self.plan, budget=self.budget - room))
         draft.tell("reduction", before)

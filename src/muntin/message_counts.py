@@ -214,8 +214,7 @@ class MessageCounts:
         """Count a message, unless another one that says the same was counted."""
         parts = shape.parts(message)
         if known is None or known.view != view:
-            if view.unknown:
-                _warn_unknown(view)
+            _warn_unknown(view)
             results = count_results(view, self.counter) if view.results else ()
             tokens = count_without_results(view, self.counter) + sum(results)
             if type(tokens) is not int:
@@ -284,8 +283,6 @@ def _require_whole(tokens: object, counter: TokenCounter) -> None:
 
 
 def _warn_unknown(view: MessageView) -> None:
-    if not view.unknown:
-        return
     for kind in dict.fromkeys(kind for kind, _ in view.unknown):
         warnings.warn(
             f"content block of unknown type {kind!r}: charged as its JSON text", stacklevel=4

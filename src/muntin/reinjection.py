@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from muntin.state import AgentState
     from muntin.tokens import TokenCounter
 
-__all__ = ("is_state_block", "reinject", "state_block")
+__all__ = ("STATE_SHARE", "is_state_block", "reinject", "state_block")
+
+STATE_SHARE = 0.15
+"""Share of a budget that a state may take when it is put back."""
 
 _TAG = "agent-state"
 _BLOCK = re.compile(

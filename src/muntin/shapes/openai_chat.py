@@ -68,8 +68,6 @@ class OpenAIChatShape:
             text, results = content or "", ()
             if role == "tool":
                 text, results = "", (ToolResult(_answered(message), text),)
-            if name is None and identifier is None:
-                return MessageView(role, text, calls, results)
             return MessageView(role, text, calls, results, name=name, id=identifier)
         read = BlockReader()
         read.content(content)
@@ -147,8 +145,7 @@ def _answered(message: Mapping[str, Any]) -> str:
 
     A `function` message names the function where a `tool` message names the call.
     """
-    given = message.get("tool_call_id")
-    return given if type(given) is str and given else _written(given) or _legacy_id(message)
+    return _written(message.get("tool_call_id")) or _legacy_id(message)
 
 
 def _written(identifier: Any) -> str:
@@ -164,10 +161,10 @@ def _legacy_id(message: Mapping[str, Any]) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    given = message.get("tool_calls")
     calls: list[ToolCall] = []
-    if isinstance(given, (list, Sequence)) and not isinstance(given, str):
-        calls = [_call(call) for call in cast("Sequence[Any]", given)]
+    given = message.get("tool_calls")
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        calls += [_call(call) for call in cast("Sequence[Any]", given)]
     legacy = as_block(message.get("function_call"))
     if legacy is not None:
         calls.append(_named(legacy, f"{UNNAMED}{legacy.get('name')}"))

@@ -172,7 +172,7 @@ def test_a_state_that_changed_replaces_the_one_a_decision_put_back() -> None:
     """A goal that was dropped would be pursued until the next decision."""
     goals = iter(["Ship ONE", "Ship ONE", "Ship TWO", "Ship TWO", "", "word " * 4000])
     node, written = decided(
-        restate=lambda state: AgentState(goal=next(goals))  # pyright: ignore[reportUnknownLambdaType]
+        restate=lambda state: AgentState(goal=next(goals))  # pyright: ignore[reportUnknownLambdaType] - any state
     )
     talk: list[BaseMessage] = [*TALK, ASKED]
     sent, told = [written["llm_input_messages"]], list[str]()

@@ -188,7 +188,7 @@ def test_sixty_rounds_in_a_window_of_twenty(door: Door) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_each_decision_asks_for_at_most_one_recap(door: Door, fails: bool) -> None:  # noqa: FBT001 - both
+def test_each_decision_asks_for_at_most_one_recap(door: Door, fails: bool) -> None:  # noqa: FBT001 - drawn by pytest
     """A recap costs a call; one that fails must cost neither the run nor a call at each step."""
     asked: list[str] = []
 
@@ -493,7 +493,7 @@ def test_an_image_in_a_result_stays() -> None:
 
 
 @pytest.mark.parametrize("read_back", [False, True])
-def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool) -> None:  # noqa: FBT001 - both
+def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool) -> None:  # noqa: FBT001 - drawn by pytest
     """LangChain refuses two middleware of one name, and a state two values for one key."""
     store = ToolResultStore.in_memory()
     outer = ContextWindowMiddleware(max_tokens=6000, store=store)

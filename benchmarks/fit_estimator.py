@@ -1,10 +1,10 @@
 """Fit the rates of `estimate_tokens` to the exact tokenizers, and show how far off they are.
 
     python -m benchmarks.fit_estimator            # fit, compare with the committed rates, report
-    python -m benchmarks.fit_estimator --write    # fit, and write src/muntin/rates/*.json
+    python -m benchmarks.fit_estimator --write    # fit, and write src/muntin/counting/rates/*.json
 
-The model is the one of `muntin.estimate`: rates by class and context, summed; inside words the sum
-passes a ramp. Rates outside words are weighted means of token starts, drawn to the mean of their
+The model is the one of `muntin.counting.estimate`: rates by class and context, summed; inside
+words the sum passes a ramp. Rates outside words are weighted means of token starts, drawn to the mean of their
 class where a pair is rare. Rates of letters are found by gradient descent (Adam) on the squared
 error per word, relative to its length. Everything is deterministic.
 """
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from muntin import estimate
-from muntin.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
-from muntin.exact import TiktokenCounter
+from muntin.counting import estimate
+from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
+from muntin.counting.tiktoken_counter import TiktokenCounter
 
 from ._fit_texts import FitText, fit_texts
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from muntin.compaction import HistoryCompactor
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import FittedMessages, fit_messages
+from muntin.conversations.trajectory import reduce_agent_sync
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import FittedMessages, fit_messages
-from muntin.shapes import view
-from muntin.trajectory import reduce_agent_sync
-from muntin.turns import pairing_problems
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

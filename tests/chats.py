@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from muntin.messages import Message, ToolCall
+from muntin.messages.message import Message, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from conftest import Door
-    from muntin.compaction import Compaction, HistoryCompactor
+    from muntin.conversations.compaction import Compaction, HistoryCompactor
 
 __all__ = ("Recorder", "call", "chat", "compact", "fold", "result", "said", "texts")
 

@@ -34,13 +34,13 @@ def superadditive(text: str) -> int:
 
 
 def _rule() -> Callable[[str], int]:
-    from muntin.tokens import count_tokens
+    from muntin.counting.tokens import count_tokens
 
     return count_tokens
 
 
 def _exact() -> Callable[[str], int]:
-    from muntin.exact import TiktokenCounter
+    from muntin.counting.tiktoken_counter import TiktokenCounter
 
     return TiktokenCounter("o200k_base")
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-    from muntin.candidates import Candidate
+    from muntin.passages.candidates import Candidate
     from muntin.report import AssemblyReport, Decision, SourceReport
-    from muntin.state import AgentState
+    from muntin.state.agent_state import AgentState
 
 # --- text ----------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ def candidates(
     pinned: bool = False,
 ) -> Candidate:
     """Draw one candidate; `embedded=None` mixes those with and without a vector."""
-    from muntin.candidates import Candidate
+    from muntin.passages.candidates import Candidate
 
     embedding = None
     if embedded or (embedded is None and draw(st.booleans())):
@@ -252,7 +252,7 @@ tool_outputs: SearchStrategy[str] = st.one_of(
 @st.composite
 def agent_states(draw: st.DrawFn) -> AgentState:
     """Draw a state as agents write them: strings and values mixed, names that match or do not."""
-    from muntin.state import AgentState, Note, Step
+    from muntin.state.agent_state import AgentState, Note, Step
 
     words = st.one_of(plain_words, nasty_text)
     note = st.builds(Note, words, st.sampled_from(["", "n1", "n2"]))
@@ -339,7 +339,7 @@ class _Writer:
         self._calls = 0
 
     def say(self, role: Any, text: str, *, pinned: bool = False) -> None:
-        from muntin.messages import Message
+        from muntin.messages.message import Message
 
         if self.kind == "message":
             self.messages.append(Message(text, role, pinned=pinned))
@@ -349,7 +349,7 @@ class _Writer:
     def call(self, text: str, arguments: list[str]) -> list[str]:
         import json
 
-        from muntin.messages import Message, ToolCall
+        from muntin.messages.message import Message, ToolCall
 
         if self.kind == "openai-legacy":
             arguments = arguments[:1]
@@ -386,7 +386,7 @@ class _Writer:
         return ids
 
     def answer(self, ids: list[str], texts: list[str]) -> None:
-        from muntin.messages import Message
+        from muntin.messages.message import Message
 
         pairs = list(zip(ids, texts, strict=True))
         if self.kind == "message":
@@ -410,7 +410,7 @@ class _Writer:
 
 
 def _digest_entries() -> SearchStrategy[list[Any]]:
-    from muntin.digest import DigestEntry
+    from muntin.conversations.digest import DigestEntry
 
     entry = st.builds(
         DigestEntry,

@@ -32,7 +32,7 @@ from muntin import (
     truncate_to_tokens,
     truncate_tool_result,
 )
-from muntin.message_counts import MessageCounts
+from muntin.counting.message_counts import MessageCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,13 +16,13 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_muntin._shapes import MARK, SHAPE, marked
-from muntin.candidates import Candidate
 from muntin.errors import ConfigurationError, SourceError
-from muntin.messages import Message, ToolCall
-from muntin.shapes.blocks import canonical_json
+from muntin.messages.message import Message, ToolCall
+from muntin.messages.shapes.blocks import canonical_json
+from muntin.passages.candidates import Candidate
 
 if TYPE_CHECKING:
-    from muntin.candidates import Embedding
+    from muntin.passages.candidates import Embedding
 
 __all__ = (
     "Score",

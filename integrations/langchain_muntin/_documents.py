@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from muntin.errors import ConfigurationError
-from muntin.selection import select
+from muntin.passages.selection import select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.candidates import Candidate, Embedding
-    from muntin.tokens import TokenCounter
+    from muntin.counting.tokens import TokenCounter
+    from muntin.passages.candidates import Candidate, Embedding
 
 __all__ = ("Ordering", "Picking", "arranged", "within")
 

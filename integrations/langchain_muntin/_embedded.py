@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from langchain_core.embeddings import Embeddings
 
-    from muntin.candidates import Candidate
-    from muntin.sources import Gathered
+    from muntin.passages.candidates import Candidate
+    from muntin.passages.sources import Gathered
 
 __all__ = ("aembedded", "embedded", "matched")
 

@@ -19,8 +19,8 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import PromptValue
 
 from langchain_muntin._shapes import SHAPE
-from muntin.candidates import Scope
 from muntin.errors import ConfigurationError
+from muntin.passages.candidates import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

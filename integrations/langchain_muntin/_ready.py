@@ -15,23 +15,23 @@ from langchain_muntin._given import source_of, standing_sources
 from langchain_muntin._inputs import Asked, read_input
 from langchain_muntin._models import ModelFacts
 from langchain_muntin.summarizer import summarizer_for
-from muntin.builder import ContextBuilder
 from muntin.config import ContextConfig, WindowBudgetConfig
+from muntin.counting.message_counts import counts_for
+from muntin.counting.tool_schemas import count_tools
 from muntin.errors import ConfigurationError
-from muntin.message_counts import counts_for
-from muntin.tool_schemas import count_tools
+from muntin.passages.builder import ContextBuilder
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.messages import BaseMessage
 
     from langchain_muntin.assembler import ContextAssembler
-    from muntin.candidates import Embedding
-    from muntin.message_counts import MessageCounts
+    from muntin.counting.message_counts import MessageCounts
+    from muntin.counting.tokens import TokenCounter
+    from muntin.passages.candidates import Embedding
+    from muntin.passages.sources import ContextSource, Gathered
     from muntin.prompts import PromptRegistry
-    from muntin.result_store import ToolResultStore
-    from muntin.sources import ContextSource, Gathered
-    from muntin.tokens import TokenCounter
+    from muntin.tool_results.store import ToolResultStore
 
 __all__ = ("Ready",)
 

@@ -3,7 +3,7 @@
 Tool calls live twice in LangChain: in `.tool_calls` and, with many providers, as blocks in the
 content. The view counts each once; a changed copy changes the content and leaves ids, usage,
 artifacts and provider metadata as they are. `SHAPE` is found through the entry point group
-`muntin.shapes`, so the core reads LangChain messages without knowing LangChain.
+`muntin.messages.shapes`, so the core reads LangChain messages without knowing LangChain.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from langchain_core.messages import (
 )
 
 from muntin.errors import ConfigurationError
-from muntin.messages import UNNAMED, ToolCall
-from muntin.shapes import MessageView, ToolResult
-from muntin.shapes.blocks import (
+from muntin.messages.message import UNNAMED, ToolCall
+from muntin.messages.shapes import MessageView, ToolResult
+from muntin.messages.shapes.blocks import (
     BlockReader,
     as_block,
     canonical_json,
     replace_result,
     replace_text,
 )
-from muntin.shapes.openai_chat import role_of
+from muntin.messages.shapes.openai_chat import role_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from muntin.messages import Block, Role
+    from muntin.messages.message import Block, Role
 
 __all__ = ("MARK", "SHAPE", "LangChainShape", "marked")
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from langchain_core.runnables import RunnableLambda
 
-from muntin.cleaning import clean_messages
-from muntin.fit import FittedMessages, afit_messages, fit_messages
-from muntin.mending import repair
-from muntin.ordering import straight_order
-from muntin.turns import pairing_problems
+from muntin.conversations.encodable import clean_messages
+from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
+from muntin.messages.repair import repair
+from muntin.messages.result_order import straight_order
+from muntin.messages.turns import pairing_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import Runnable
 
-    from muntin.measured import Measured
-    from muntin.message_counts import MessageCounts
+    from muntin.counting.measured import Measured
+    from muntin.counting.message_counts import MessageCounts
+    from muntin.messages.shapes import MessageView
     from muntin.prompts import PromptRegistry
-    from muntin.shapes import MessageView
 
 __all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "runnable_of", "sound")
 

@@ -12,20 +12,20 @@ from langgraph.types import Command
 from pydantic import Field
 
 from langchain_muntin._shapes import SHAPE
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.result_reader import read_tool
-from muntin.tokens import count_tokens
-from muntin.tool_results import truncate_tool_result
+from muntin.tool_results.reader import read_tool
+from muntin.tool_results.shorten import truncate_tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_core.messages import BaseMessage
 
+    from muntin.counting.tokens import TokenCounter
     from muntin.prompts import PromptRegistry
-    from muntin.result_store import ToolResultStore
-    from muntin.tokens import TokenCounter
+    from muntin.tool_results.store import ToolResultStore
 
 __all__ = ("ReadBackTool", "ResultCap", "offered", "read_back_tool")
 

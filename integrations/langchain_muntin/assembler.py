@@ -22,9 +22,9 @@ from langchain_muntin._inputs import AssemblerInput
 from langchain_muntin._ready import Ready as _Ready
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin.prompt_value import AssembledPrompt
-from muntin.candidates import Scope  # noqa: TC001 - pydantic reads annotations
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
-from muntin.sources import agather, gather
+from muntin.passages.candidates import Scope  # noqa: TC001 - pydantic reads annotations
+from muntin.passages.sources import agather, gather
 
 if TYPE_CHECKING:
     from typing import Self

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import Document
 
-    from muntin.candidates import Candidate
+    from muntin.passages.candidates import Candidate
 
 __all__ = ("BudgetCompressor",)
 

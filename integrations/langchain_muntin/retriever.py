@@ -15,11 +15,11 @@ from langchain_muntin._documents import Ordering, arranged, within
 from langchain_muntin._embedded import aembedded, embedded
 from langchain_muntin._given import standing_sources
 from langchain_muntin._models import ModelFacts
-from muntin.candidates import Scope  # noqa: TC001 - pydantic reads annotations
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.ranking import rank
-from muntin.sources import agather, gather
+from muntin.passages.candidates import Scope  # noqa: TC001 - pydantic reads annotations
+from muntin.passages.ranking import rank
+from muntin.passages.sources import agather, gather
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.sources import Gathered
+    from muntin.passages.sources import Gathered
 
 __all__ = ("AssembledRetriever",)
 

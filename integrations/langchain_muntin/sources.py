@@ -14,17 +14,17 @@ from langchain_core.messages import BaseMessage
 
 from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin._shapes import SHAPE
-from muntin.candidates import Candidate
 from muntin.errors import ConfigurationError, SourceError
-from muntin.shapes.blocks import canonical_json
-from muntin.sources import CallableSource
+from muntin.messages.shapes.blocks import canonical_json
+from muntin.passages.candidates import Candidate
+from muntin.passages.sources import CallableSource
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable
 
-    from muntin.candidates import Scope
-    from muntin.sources import OnError
+    from muntin.passages.candidates import Scope
+    from muntin.passages.sources import OnError
 
 __all__ = (
     "ChatHistorySource",

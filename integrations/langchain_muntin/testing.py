@@ -25,7 +25,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_muntin._models import schemas_of
-from muntin.counters import counter_for
+from muntin.counting.counters import counter_for
 from muntin.testing.strict import Provider, RequestOverflow, RequestRefused, check_request
 
 if TYPE_CHECKING:

@@ -18,23 +18,23 @@ from llama_index.core.schema import MetadataMode
 
 from llama_index_muntin._media import PricedCounter, mark_of_media
 from llama_index_muntin._nodes import by_own_words, node_of, node_read, with_less_metadata
-from muntin.builder import ContextBuilder
 from muntin.errors import ContextWindowExceeded
-from muntin.layout import Layout, Section
+from muntin.passages.builder import ContextBuilder
+from muntin.passages.layout import Layout, Section
+from muntin.passages.sources import Gathered
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.sources import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.schema import NodeWithScore
 
-    from muntin.candidates import Candidate, Embedding
     from muntin.config import ContextConfig
-    from muntin.layout import Item
+    from muntin.counting.tokens import TokenCounter
+    from muntin.passages.candidates import Candidate, Embedding
+    from muntin.passages.layout import Item
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
-    from muntin.tokens import TokenCounter
 
 __all__ = ("Choice", "NodeLayout", "choose")
 

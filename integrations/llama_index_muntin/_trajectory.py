@@ -23,8 +23,8 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index_muntin._conversion import as_chat_message
 from llama_index_muntin._models import schemas_of
 from llama_index_muntin._shapes import SHAPE
+from muntin.messages.shapes.blocks import canonical_json
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.shapes.blocks import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,15 +21,15 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index_muntin._models import counter_of, reserve_of, window_of
-from muntin.counters import counter_name
+from muntin.counting.counters import counter_name
+from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from muntin.counters import NamedCounter
-    from muntin.tokens import TokenCounter
+    from muntin.counting.counters import NamedCounter
+    from muntin.counting.tokens import TokenCounter
 
 __all__ = ("WindowLedger",)
 

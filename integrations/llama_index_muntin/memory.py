@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from llama_index.core.base.llms.types import ChatMessage
 
-    from muntin.compaction.outcome import CompactionOutcome
-    from muntin.result_store import ToolResultStore
-    from muntin.tokens import TokenCounter
+    from muntin.conversations.compaction.outcome import CompactionOutcome
+    from muntin.counting.tokens import TokenCounter
+    from muntin.tool_results.store import ToolResultStore
 
 __all__ = ("CompactingMemory", "CompactionWarning")
 

@@ -19,8 +19,8 @@ from llama_index_muntin._log import ConversationLog, Rules
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for
+from muntin.counting.truncation import truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
-from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage

@@ -26,16 +26,16 @@ from llama_index_muntin._vectors import NodeVectors
 from llama_index_muntin.ledger import WindowLedger
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.sources import Gathered
+from muntin.passages.sources import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.candidates import Candidate, Embedding
+    from muntin.counting.tokens import TokenCounter
+    from muntin.passages.candidates import Candidate, Embedding
     from muntin.report import AssemblyReport
-    from muntin.tokens import TokenCounter
 
 __all__ = ("BudgetPostprocessor", "NodesChosenEvent")
 

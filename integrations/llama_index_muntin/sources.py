@@ -11,10 +11,10 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_muntin._nodes import candidates_of
 from muntin.errors import ConfigurationError
-from muntin.sources import CallableSource, ContextSource, source_named
+from muntin.passages.sources import CallableSource, ContextSource, source_named
 
 if TYPE_CHECKING:
-    from muntin.sources import OnError
+    from muntin.passages.sources import OnError
 
 __all__ = ("Question", "RetrieverSource", "source_of")
 

@@ -11,10 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muntin.assembled import AssembledContext
-    from muntin.builder import ContextBuilder
-    from muntin.candidates import Candidate, RetrievalResult, Scope
-    from muntin.compaction import HistoryCompactor
     from muntin.config import (
         CompactionConfig,
         ContextConfig,
@@ -22,7 +18,21 @@ if TYPE_CHECKING:
         ReducerConfig,
         WindowBudgetConfig,
     )
-    from muntin.counters import AnchoredCounter, counter_for
+    from muntin.conversations.compaction import HistoryCompactor
+    from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
+    from muntin.conversations.summarize import ExtractiveSummarizer
+    from muntin.conversations.trajectory import (
+        REDUCERS,
+        reduce_agent,
+        reduce_plan,
+        reduce_reflection,
+    )
+    from muntin.counting.counters import AnchoredCounter, counter_for
+    from muntin.counting.estimate import estimate_tokens
+    from muntin.counting.message_counts import count_message, count_messages
+    from muntin.counting.tiktoken_counter import TiktokenCounter
+    from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
+    from muntin.counting.truncation import truncate_to_tokens
     from muntin.errors import (
         AsyncSourceError,
         ConfigurationError,
@@ -40,96 +50,91 @@ if TYPE_CHECKING:
         TokenizerUnavailable,
         ToolResultNotFound,
     )
-    from muntin.estimate import estimate_tokens
-    from muntin.exact import TiktokenCounter
-    from muntin.fit import FittedMessages, afit_messages, fit_messages
-    from muntin.interactions import ContextRetriever
-    from muntin.layout import Layout
-    from muntin.mending import repair
-    from muntin.message_counts import count_message, count_messages
-    from muntin.messages import Message
+    from muntin.interactions.retriever import ContextRetriever
+    from muntin.messages.message import Message
+    from muntin.messages.repair import repair
+    from muntin.passages.assembled import AssembledContext
+    from muntin.passages.builder import ContextBuilder
+    from muntin.passages.candidates import Candidate, RetrievalResult, Scope
+    from muntin.passages.layout import Layout
+    from muntin.passages.selection import Selection, mmr_select, select
+    from muntin.passages.sources import CallableSource, ContextSource
     from muntin.prompts import PromptRegistry
-    from muntin.reinjection import reinject
     from muntin.report import AssemblyReport
-    from muntin.result_reader import read_tool_result
-    from muntin.result_store import ToolResultStore
-    from muntin.selection import Selection, mmr_select, select
-    from muntin.sources import CallableSource, ContextSource
-    from muntin.state import AgentState
-    from muntin.state_store import StateStore
-    from muntin.summarize import ExtractiveSummarizer
-    from muntin.tokens import TokenCounter, count_tokens, tokens_of
-    from muntin.tool_results import truncate_tool_result
-    from muntin.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
-    from muntin.truncation import truncate_to_tokens
+    from muntin.state.agent_state import AgentState
+    from muntin.state.reinjection import reinject
+    from muntin.state.store import StateStore
+    from muntin.tool_results.reader import read_tool_result
+    from muntin.tool_results.shorten import truncate_tool_result
+    from muntin.tool_results.store import ToolResultStore
     from muntin.window import ContextBudget, Window, WindowBudget, resolve_window
 
 _HOMES = {
-    "AgentState": "state",
-    "AnchoredCounter": "counters",
-    "AssembledContext": "assembled",
+    "AgentState": "state.agent_state",
+    "AnchoredCounter": "counting.counters",
+    "AssembledContext": "passages.assembled",
     "AssemblyReport": "report",
     "AsyncSourceError": "errors",
-    "CallableSource": "sources",
-    "Candidate": "candidates",
+    "CallableSource": "passages.sources",
+    "Candidate": "passages.candidates",
     "CompactionConfig": "config",
     "ConfigurationError": "errors",
     "ContextBudget": "window",
-    "ContextBuilder": "builder",
+    "ContextBuilder": "passages.builder",
     "ContextConfig": "config",
     "ContextError": "errors",
-    "ContextRetriever": "interactions",
-    "ContextSource": "sources",
+    "ContextRetriever": "interactions.retriever",
+    "ContextSource": "passages.sources",
     "ContextWindowExceeded": "errors",
-    "ExtractiveSummarizer": "summarize",
-    "FittedMessages": "fit",
-    "HistoryCompactor": "compaction",
-    "Layout": "layout",
-    "Message": "messages",
+    "ExtractiveSummarizer": "conversations.summarize",
+    "FittedMessages": "conversations.fit",
+    "HistoryCompactor": "conversations.compaction",
+    "Layout": "passages.layout",
+    "Message": "messages.message",
     "MuntinConfig": "config",
     "PromptError": "errors",
     "PromptRegistry": "prompts",
-    "REDUCERS": "trajectory",
+    "REDUCERS": "conversations.trajectory",
     "ReducerConfig": "config",
     "ReportError": "errors",
-    "RetrievalResult": "candidates",
-    "Scope": "candidates",
-    "Selection": "selection",
+    "RetrievalResult": "passages.candidates",
+    "Scope": "passages.candidates",
+    "Selection": "passages.selection",
     "SourceError": "errors",
     "StateConflictError": "errors",
     "StateCorruptError": "errors",
     "StateError": "errors",
     "StateNotFound": "errors",
-    "StateStore": "state_store",
+    "StateStore": "state.store",
     "StateVersionError": "errors",
     "SummaryError": "errors",
-    "TiktokenCounter": "exact",
-    "TokenCounter": "tokens",
+    "TiktokenCounter": "counting.tiktoken_counter",
+    "TokenCounter": "counting.tokens",
     "TokenizerUnavailable": "errors",
     "ToolResultNotFound": "errors",
-    "ToolResultStore": "result_store",
+    "ToolResultStore": "tool_results.store",
     "Window": "window",
     "WindowBudget": "window",
     "WindowBudgetConfig": "config",
-    "afit_messages": "fit",
-    "count_message": "message_counts",
-    "count_messages": "message_counts",
-    "count_tokens": "tokens",
-    "counter_for": "counters",
-    "estimate_tokens": "estimate",
-    "fit_messages": "fit",
-    "mmr_select": "selection",
-    "read_tool_result": "result_reader",
-    "reduce_agent": "trajectory",
-    "reduce_plan": "trajectory",
-    "reduce_reflection": "trajectory",
-    "reinject": "reinjection",
-    "repair": "mending",
+    "afit_messages": "conversations.fit",
+    "count_message": "counting.message_counts",
+    "count_messages": "counting.message_counts",
+    "count_tokens": "counting.tokens",
+    "counter_for": "counting.counters",
+    "estimate_tokens": "counting.estimate",
+    "fit_messages": "conversations.fit",
+    "mmr_select": "passages.selection",
+    "read_tool_result": "tool_results.reader",
+    "reduce_agent": "conversations.trajectory",
+    "reduce_plan": "conversations.trajectory",
+    "reduce_reflection": "conversations.trajectory",
+    "reinject": "state.reinjection",
+    "repair": "messages.repair",
     "resolve_window": "window",
-    "select": "selection",
-    "tokens_of": "tokens",
-    "truncate_to_tokens": "truncation",
-    "truncate_tool_result": "tool_results",
+    "select": "passages.selection",
+    "tokens_of": "counting.tokens",
+    "truncate_to_tokens": "counting.truncation",
+    "truncate_tool_result": "tool_results.shorten",
 }
 
 __all__ = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from muntin.builder import ContextBuilder
-from muntin.compaction import HistoryCompactor
 from muntin.config import CompactionConfig, ContextConfig, ReducerConfig, WindowBudgetConfig
-from muntin.selection import mmr_select
-from muntin.sources import CallableSource, ContextSource
-from muntin.tokens import count_tokens, tokens_of
-from muntin.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
+from muntin.counting.tokens import count_tokens, tokens_of
+from muntin.passages.builder import ContextBuilder
+from muntin.passages.selection import mmr_select
+from muntin.passages.sources import CallableSource, ContextSource
 from muntin.window import WindowBudget
 
 __all__ = (

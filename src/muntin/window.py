@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from muntin.allocation import split
 from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.passages.allocation import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from muntin.cli.documents import find_documents
 from muntin.cli.passages import Passage, cut
 from muntin.cli.search import Search
-from muntin.lexical import bm25_scores
+from muntin.text.lexical import bm25_scores
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from muntin.cli.chats import read_chats
-from muntin.shapes import view
+from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from cli_runs import Muntin
-    from muntin.shapes import MessageView
+    from muntin.messages.shapes import MessageView
 
 COMMANDS = (
     ["trim", "--budget", "1200", "--quiet"],

@@ -28,8 +28,8 @@ from langchain_core.messages import (
 from langchain_muntin import candidate_of, document_of, from_muntin, to_muntin
 from langchain_muntin._conversion import candidates_of
 from muntin import Candidate, ConfigurationError, Message, SourceError
-from muntin.messages import ToolCall
-from muntin.shapes import view
+from muntin.messages.message import ToolCall
+from muntin.messages.shapes import view
 
 USAGE: Any = {
     "input_tokens": 90, "output_tokens": 9, "total_tokens": 99,

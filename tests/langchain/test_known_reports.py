@@ -54,7 +54,7 @@ from muntin import (
     count_tokens,
     counter_for,
 )
-from muntin.counters import CounterWarning
+from muntin.counting.counters import CounterWarning
 from muntin.testing import check_request
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from muntin import (
     count_messages,
     counter_for,
 )
-from muntin.flow import SummaryRequest
+from muntin.runtime.flow import SummaryRequest
 from muntin.testing import check_request
 
 if TYPE_CHECKING:

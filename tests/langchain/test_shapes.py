@@ -23,8 +23,8 @@ from langchain_core.messages import (
 
 from langchain_muntin._shapes import MARK, SHAPE
 from muntin import ConfigurationError, count_message, count_messages, fit_messages, repair
-from muntin.messages import ToolCall
-from muntin.shapes import shape_of, view
+from muntin.messages.message import ToolCall
+from muntin.messages.shapes import shape_of, view
 
 CALL = {"name": "look", "args": {"at": "door"}, "id": "c1", "type": "tool_call"}
 BLOB = "iVBORw0KGgo" * 40_000

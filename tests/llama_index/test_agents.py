@@ -31,8 +31,8 @@ from llama_doubles import EXACT, said, talk
 from llama_index_muntin import CompactingMemory, WindowLedger, with_window
 from llama_index_muntin.testing import StrictLLM, call
 from muntin import ConfigurationError, ToolResultStore, count_messages
-from muntin.shapes import view
-from muntin.turns import pairing_problems
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 
 # ReActAgent asks its context from within a step.
 pytestmark = [

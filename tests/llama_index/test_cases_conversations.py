@@ -26,9 +26,9 @@ from llama_doubles import EXACT, calling, result, said, sentence, talk
 from llama_index_muntin import CompactingMemory
 from llama_index_muntin.testing import StrictLLM
 from muntin import ContextWindowExceeded, count_messages, fit_messages
-from muntin.shapes import view
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 from muntin.testing import check_request
-from muntin.turns import pairing_problems
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

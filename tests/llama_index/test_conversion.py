@@ -22,8 +22,8 @@ from llama_index_muntin import candidate_of, from_muntin, node_of, to_muntin
 from llama_index_muntin._conversion import LiteralText, copy_of_message
 from llama_index_muntin._nodes import copy_of_node
 from muntin import Candidate, Message
-from muntin.messages import ToolCall
-from muntin.shapes import view
+from muntin.messages.message import ToolCall
+from muntin.messages.shapes import view
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 

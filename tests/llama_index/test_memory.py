@@ -53,8 +53,8 @@ from muntin import (
     ToolResultStore,
     count_messages,
 )
-from muntin.shapes import view
-from muntin.turns import pairing_problems
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 
 if TYPE_CHECKING:
     from conftest import Door

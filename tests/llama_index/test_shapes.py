@@ -19,8 +19,8 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_doubles import EXACT, calling, result, said
 from llama_index_muntin._shapes import SHAPE
 from muntin import ContextWindowExceeded, count_message, fit_messages, repair
-from muntin.shapes import shape_of, view
-from muntin.turns import pairing_problems
+from muntin.messages.shapes import shape_of, view
+from muntin.messages.turns import pairing_problems
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 

@@ -19,7 +19,7 @@ from llama_index_muntin import LLMSummarizer
 from llama_index_muntin.summarizer import summarizer_for
 from llama_index_muntin.testing import StrictLLM
 from muntin import ConfigurationError, HistoryCompactor, SummaryError
-from muntin.flow import SummaryRequest
+from muntin.runtime.flow import SummaryRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

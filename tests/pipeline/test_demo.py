@@ -12,7 +12,7 @@ from muntin.demo.corpus import Passages
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from muntin.counters import NamedCounter
+    from muntin.counting.counters import NamedCounter
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from muntin import (
     count_tokens,
     mmr_select,
 )
-from muntin.candidates import Candidate
+from muntin.passages.candidates import Candidate
 from muntin.testing import ScriptedLLM
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import MessageCounts, count_messages
+from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.errors import ContextWindowExceeded
-from muntin.exact import TiktokenCounter
-from muntin.fit import fit_messages
-from muntin.message_counts import MessageCounts, count_messages
-from muntin.shapes import view
-from muntin.turns import leading_system, newest_user, pairing_problems
+from muntin.messages.shapes import view
+from muntin.messages.turns import leading_system, newest_user, pairing_problems
 from shared_data import json_lines, needs_data
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from counters import COUNTERS
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, ContextWindowExceeded
-from muntin.layout import Item, Layout
-from muntin.segmentation import clean_text
+from muntin.passages.layout import Item, Layout
+from muntin.text.boundaries import clean_text
 from strategies import SOURCE_NAMES, offers, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from muntin.assembled import AssembledContext
-    from muntin.sources import ContextSource
+    from muntin.passages.assembled import AssembledContext
+    from muntin.passages.sources import ContextSource
 
 DOORS = ("build", "abuild", "build_block", "abuild_block", "assemble", "aassemble")
 LAYOUTS = {"plain": Layout(), "xml": Layout.xml(), "cache": Layout().cache_friendly()}

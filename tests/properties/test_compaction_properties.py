@@ -22,11 +22,11 @@ from hypothesis.stateful import (
 )
 
 from chats import call, result
-from muntin.compaction import Compaction, HistoryCompactor
-from muntin.messages import Message
-from muntin.shapes import view
-from muntin.tokens import count_tokens
-from muntin.turns import pairing_problems
+from muntin.conversations.compaction import Compaction, HistoryCompactor
+from muntin.counting.tokens import count_tokens
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 
 TRIGGER = 120
 KEEP = 3

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from counters import COUNTERS
-from muntin.estimate import estimate_tokens
-from muntin.exact import TiktokenCounter
-from muntin.segmentation import clean_text, grapheme_end, grapheme_start, sentences
-from muntin.tokens import CJK_BLOCKS, count_tokens
-from muntin.truncation import truncate_to_tokens
+from muntin.counting.estimate import estimate_tokens
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import CJK_BLOCKS, count_tokens
+from muntin.counting.truncation import truncate_to_tokens
+from muntin.text.boundaries import clean_text, grapheme_end, grapheme_start, sentences
 from strategies import encodable_text, text
 
 Keep = Literal["head", "ends"]

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin import message_counts, outline
+from muntin.conversations import outline
+from muntin.conversations.fit import fit_messages
+from muntin.counting import message_counts
+from muntin.counting.message_counts import MessageCounts, count_messages
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import fit_messages
-from muntin.message_counts import MessageCounts, count_messages
-from muntin.shapes import shape_of
+from muntin.messages.shapes import shape_of
 from strategies import conversations
 
 if TYPE_CHECKING:

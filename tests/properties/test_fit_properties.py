@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counters import characters, superadditive, words
+from muntin.conversations.fit import afit_messages, fit_messages
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import afit_messages, fit_messages
-from muntin.message_counts import count_messages
-from muntin.shapes import shape_of, view
-from muntin.tokens import count_tokens
-from muntin.turns import Division, divide, leading_system, newest_user, pairing_problems
+from muntin.messages.shapes import shape_of, view
+from muntin.messages.turns import Division, divide, leading_system, newest_user, pairing_problems
 from strategies import SHAPES, any_text, conversations, nasty_text
 
 if TYPE_CHECKING:

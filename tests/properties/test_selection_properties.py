@@ -134,7 +134,7 @@ def test_a_pinned_candidate_is_always_selected(pool: list[Candidate], at: int) -
 @given(content=text, tail=text)
 def test_a_copy_is_found_without_vectors(content: str, tail: str) -> None:
     """D-27: most stores return no vectors, and then every copy was kept."""
-    from muntin.lexical import words
+    from muntin.text.lexical import words
 
     if len(words(content)) < 8 or len(words(tail)) > 1:
         return

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from counters import COUNTERS
 from muntin import AgentState, ContextWindowExceeded, count_message, reinject
-from muntin.reinjection import is_state_block
-from muntin.shapes import view
-from muntin.state import Step
-from muntin.turns import pairing_problems
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
+from muntin.state.agent_state import Step
+from muntin.state.reinjection import is_state_block
 from strategies import agent_states, nasty_text
 
 if TYPE_CHECKING:

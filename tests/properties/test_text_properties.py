@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counters import COUNTERS
-from muntin.digest import DigestEntry, digest
-from muntin.facts import facts_of, kind_of, values_in
-from muntin.recall import plan, recall
-from muntin.segmentation import clean_text
-from muntin.summarize import ExtractiveSummarizer
+from muntin.conversations.digest import DigestEntry, digest
+from muntin.conversations.recall import plan, recall
+from muntin.conversations.summarize import ExtractiveSummarizer
+from muntin.text.boundaries import clean_text
+from muntin.text.facts import facts_of, kind_of, values_in
 from strategies import digest_entries, nasty_text, text, tool_outputs
 
 if TYPE_CHECKING:

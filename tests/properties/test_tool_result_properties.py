@@ -14,9 +14,9 @@ from counters import COUNTERS
 from muntin import ToolResultStore, read_tool_result, truncate_tool_result
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import PromptRegistry
-from muntin.result_reader import read_tool
-from muntin.segmentation import clean_text
-from muntin.tool_results import atruncate_tool_result, truncate_batch
+from muntin.text.boundaries import clean_text
+from muntin.tool_results.reader import read_tool
+from muntin.tool_results.shorten import atruncate_tool_result, truncate_batch
 from strategies import json_values, tool_outputs
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import StateStore
-from muntin.atomic import keep_copy, replace_file, replacing, write_file
+from muntin.runtime.files import keep_copy, replace_file, replacing, write_file
 from report_samples import context_report
 
 if TYPE_CHECKING:

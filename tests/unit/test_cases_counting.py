@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, saying, sound, talk, text_of
-from muntin.compaction import HistoryCompactor
-from muntin.counters import AnchoredCounter, counter_for
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.counting.counters import AnchoredCounter, counter_for
+from muntin.counting.estimate import estimate_tokens
+from muntin.counting.message_counts import count_message, count_messages
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
-from muntin.estimate import estimate_tokens
-from muntin.exact import TiktokenCounter
-from muntin.fit import fit_messages
-from muntin.message_counts import count_message, count_messages
 from muntin.testing import check_request
-from muntin.tokens import count_tokens
 from strategies import content_blocks
 
 if TYPE_CHECKING:

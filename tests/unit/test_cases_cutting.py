@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, call, fit_or_none, steps
-from muntin.exact import TiktokenCounter
-from muntin.fit import fit_messages
-from muntin.message_counts import count_messages
-from muntin.messages import Message
-from muntin.result_reader import read_tool_result
-from muntin.result_store import ToolResultStore
-from muntin.segmentation import clean_text, grapheme_start
-from muntin.shapes import view
-from muntin.tokens import count_tokens
-from muntin.tool_results import shorten_tool_result, truncate_tool_result
-from muntin.truncation import truncate_to_tokens
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
+from muntin.counting.truncation import truncate_to_tokens
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
+from muntin.text.boundaries import clean_text, grapheme_start
+from muntin.tool_results.reader import read_tool_result
+from muntin.tool_results.shorten import shorten_tool_result, truncate_tool_result
+from muntin.tool_results.store import ToolResultStore
 from strategies import any_text, conversations, json_values
 
 WHOLE: dict[str, str] = {

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, fit_or_none, saying, sound, steps, talk, text_of
 from chats import Recorder, chat
-from muntin.compaction import HistoryCompactor
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.conversations.trajectory import reduce_agent_sync
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import fit_messages
-from muntin.message_counts import count_messages
-from muntin.reinjection import is_state_block, reinject
-from muntin.shapes import view
-from muntin.state import AgentState
-from muntin.state_store import StateStore
-from muntin.tokens import count_tokens
-from muntin.trajectory import reduce_agent_sync
+from muntin.messages.shapes import view
+from muntin.state.agent_state import AgentState
+from muntin.state.reinjection import is_state_block, reinject
+from muntin.state.store import StateStore
 from strategies import conversations
 
 # --- after a cut ---------------------------------------------------------------------------------

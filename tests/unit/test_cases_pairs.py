@@ -29,11 +29,11 @@ from case_messages import (
     text_of,
     trimmed,
 )
-from muntin.compaction import HistoryCompactor
-from muntin.fit import fit_messages
-from muntin.mending import repair
-from muntin.message_counts import count_messages
-from muntin.shapes import view
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import count_messages
+from muntin.messages.repair import repair
+from muntin.messages.shapes import view
 from strategies import conversations
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_both_sides_of_a_cut_are_whole(name: str) -> None:
 @pytest.mark.parametrize("answered", [0, 1, 2])
 def test_the_turn_in_flight_is_kept_whole_however_little_is_kept(keep: int, answered: int) -> None:
     """Whoever keeps "the last message" of a running turn keeps a result without its call."""
-    from muntin.trajectory import reduce_agent_sync
+    from muntin.conversations.trajectory import reduce_agent_sync
 
     running = [U("and this?"), A("x", "y"), *[T("x"), T("y")][:answered]]
     messages = [S, U(), *steps(8), A(), *running]

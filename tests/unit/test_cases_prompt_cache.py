@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, call, fit_or_none, steps, talk
-from muntin.fit import fit_messages
-from muntin.message_counts import MessageCounts, count_messages
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import MessageCounts, count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.report.caching import cache_warnings
-from muntin.tokens import count_tokens
 from strategies import conversations
 
 

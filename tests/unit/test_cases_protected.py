@@ -29,20 +29,20 @@ from case_messages import (
     trimmed,
 )
 from chats import Recorder
-from muntin.compaction import HistoryCompactor
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import count_messages
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import fit_messages
-from muntin.message_counts import count_messages
-from muntin.messages import Message
-from muntin.reinjection import is_state_block
-from muntin.shapes import view
-from muntin.shapes.neutral import INJECTED
-from muntin.state import AgentState
-from muntin.turns import in_flight, leading_system, newest_user, units
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
+from muntin.messages.shapes.neutral import INJECTED
+from muntin.messages.turns import in_flight, leading_system, newest_user, units
+from muntin.state.agent_state import AgentState
+from muntin.state.reinjection import is_state_block
 from strategies import conversations
 
 if TYPE_CHECKING:
-    from muntin.messages import Role
+    from muntin.messages.message import Role
 
 RULES = {"role": "system", "content": "rule " * 300}
 

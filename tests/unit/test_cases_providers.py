@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from case_messages import DOORS, A, S, U, fit_or_none, saying, sound, steps, talk, trimmed
 from chats import Recorder
-from muntin.compaction import HistoryCompactor
-from muntin.fit import fit_messages
-from muntin.message_counts import count_messages
-from muntin.shapes import view
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.conversations.trajectory import reduce_agent_sync
+from muntin.counting.message_counts import count_messages
+from muntin.messages.shapes import view
 from muntin.testing import RequestRefused, check_request
-from muntin.trajectory import reduce_agent_sync
 from strategies import SHAPES, conversations
 
 if TYPE_CHECKING:

@@ -30,23 +30,23 @@ from case_messages import (
     text_of,
 )
 from chats import Recorder
-from muntin.compaction import HistoryCompactor
 from muntin.config import MuntinConfig
-from muntin.counters import AnchoredCounter
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import afit_messages, fit_messages
+from muntin.counting.counters import AnchoredCounter
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded
-from muntin.fit import afit_messages, fit_messages
-from muntin.message_counts import count_messages
-from muntin.messages import Message
-from muntin.reinjection import reinject
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
 from muntin.report import AssemblyReport
-from muntin.shapes import view
-from muntin.state import AgentState
+from muntin.state.agent_state import AgentState
+from muntin.state.reinjection import reinject
 from muntin.testing import SlowSummarizer
-from muntin.tokens import count_tokens
 from strategies import nasty_text
 
 if TYPE_CHECKING:
-    from muntin.compaction.outcome import CompactionReason
+    from muntin.conversations.compaction.outcome import CompactionReason
 
 
 def echo(text: str, instruction: str) -> str:

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 
 from case_messages import A, S, T, U, saying, sound, steps, talk
 from chats import Recorder
-from muntin.compaction import HistoryCompactor
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.conversations.trajectory import reduce_agent_sync
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
-from muntin.exact import TiktokenCounter
-from muntin.fit import fit_messages
-from muntin.message_counts import count_messages
-from muntin.result_reader import read_tool_result
-from muntin.result_store import ToolResultStore
 from muntin.testing import check_request
-from muntin.tokens import count_tokens
-from muntin.tool_results import truncate_batch, truncate_tool_result
-from muntin.trajectory import reduce_agent_sync
+from muntin.tool_results.reader import read_tool_result
+from muntin.tool_results.shorten import truncate_batch, truncate_tool_result
+from muntin.tool_results.store import ToolResultStore
 
 # --- the request for a summary -------------------------------------------------------------------
 

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from case_messages import DOORS, A, S, T, U, saying, steps, talk, trimmed
-from muntin.compaction import HistoryCompactor
 from muntin.config import CompactionConfig, ContextConfig, WindowBudgetConfig
-from muntin.counters import AnchoredCounter, CounterWarning, counter_for
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.fit import fit_messages
+from muntin.counting.counters import AnchoredCounter, CounterWarning, counter_for
+from muntin.counting.message_counts import MessageCounts, count_messages
+from muntin.counting.tokens import count_tokens
+from muntin.counting.tool_schemas import count_tools
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.fit import fit_messages
-from muntin.message_counts import MessageCounts, count_messages
 from muntin.testing import ScriptedLLM, check_request
-from muntin.tokens import count_tokens
-from muntin.tool_schemas import count_tools
 from muntin.window import Window, WindowBudget, resolve_window
 
 

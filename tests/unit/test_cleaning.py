@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from muntin.cleaning import cleaned
-from muntin.fit import fit_messages
-from muntin.messages import Message, ToolCall
+from muntin.conversations.encodable import cleaned
+from muntin.conversations.fit import fit_messages
+from muntin.messages.message import Message, ToolCall
 
 HALF = "half \ud83d"
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chats import Recorder, call, chat, compact, fold, result, said, texts
-from muntin.compaction import HistoryCompactor
 from muntin.config import CompactionConfig, MuntinConfig
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
-from muntin.exact import TiktokenCounter
-from muntin.messages import Message
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.shapes import view
 from muntin.testing import ScriptedLLM
-from muntin.tokens import count_tokens
 
 if TYPE_CHECKING:
     from conftest import Door

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chats import Recorder, chat, said, texts
-from muntin.compaction import HistoryCompactor
+from muntin.conversations.compaction import HistoryCompactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from muntin.compaction import Compaction
-    from muntin.messages import Message
+    from muntin.conversations.compaction import Compaction
+    from muntin.messages.message import Message
 
 
 class Gate:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats import Recorder, call, chat, compact, result, said, texts
-from muntin.compaction import HistoryCompactor
-from muntin.messages import Message
-from muntin.reinjection import reinject
-from muntin.shapes import view
-from muntin.state import AgentState
-from muntin.turns import pairing_problems
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
+from muntin.state.agent_state import AgentState
+from muntin.state.reinjection import reinject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,13 +13,13 @@ import pytest
 from pydantic import BaseModel
 
 from chats import Recorder, call, chat, compact, result, said, texts
-from muntin.compaction import HistoryCompactor
-from muntin.counters import AnchoredCounter
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.counting.counters import AnchoredCounter
+from muntin.counting.message_counts import count_message
+from muntin.counting.message_tokens import FRAMING_TOKENS
+from muntin.counting.tokens import count_tokens
 from muntin.errors import StateCorruptError, StateVersionError
-from muntin.message_counts import count_message
-from muntin.message_tokens import FRAMING_TOKENS
-from muntin.messages import Message
-from muntin.tokens import count_tokens
+from muntin.messages.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chats import Recorder, chat, compact, said
-from muntin.compaction import CompactionOutcome, HistoryCompactor
+from muntin.conversations.compaction import CompactionOutcome, HistoryCompactor
 from muntin.testing import ScriptedLLM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Door
-    from muntin.messages import Message
+    from muntin.messages.message import Message
 
 
 def outcome_of(compactor: HistoryCompactor) -> CompactionOutcome:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats import Recorder, call, chat, result, said
-from muntin.compaction import HistoryCompactor
-from muntin.compaction.transcript import parts_of
-from muntin.messages import Message, ToolCall
-from muntin.tokens import count_tokens
+from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations.compaction.transcript import parts_of
+from muntin.counting.tokens import count_tokens
+from muntin.messages.message import Message, ToolCall
 from strategies import nasty_text
 
 

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 import tiktoken
 
-from muntin import counters, exact
-from muntin.counters import (
+from muntin.counting import counters
+from muntin.counting import tiktoken_counter as exact
+from muntin.counting.counters import (
     AnchoredCounter,
     CounterWarning,
     EstimateCounter,
@@ -20,10 +21,10 @@ from muntin.counters import (
     counter_name,
     is_exact,
 )
+from muntin.counting.estimate import estimate_tokens
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
-from muntin.estimate import estimate_tokens
-from muntin.exact import TiktokenCounter
-from muntin.tokens import count_tokens
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.digest import DigestEntry, digest
-from muntin.tokens import count_tokens
+from muntin.conversations.digest import DigestEntry, digest
+from muntin.counting.tokens import count_tokens
 
 
 def order(number: int, status: str = "pending") -> DigestEntry:

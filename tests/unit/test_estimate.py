@@ -12,11 +12,11 @@ from typing import get_args
 
 import pytest
 
-from muntin import estimate
-from muntin.characters import CLASSES
+from muntin.counting import estimate
+from muntin.counting.characters import CLASSES
+from muntin.counting.estimate import EstimatedEncoding, estimate_tokens
+from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.errors import ConfigurationError
-from muntin.estimate import EstimatedEncoding, estimate_tokens
-from muntin.exact import TiktokenCounter
 from shared_data import json_lines, needs_data
 
 ENCODINGS: tuple[EstimatedEncoding, ...] = get_args(EstimatedEncoding)

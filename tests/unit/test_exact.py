@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 import tiktoken
 
-from muntin import exact
+from muntin.counting import tiktoken_counter as exact
+from muntin.counting.tiktoken_counter import WINDOW, TiktokenCounter
 from muntin.errors import ConfigurationError, TokenizerUnavailable
-from muntin.exact import WINDOW, TiktokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,7 +236,7 @@ def test_the_bundled_vocabulary_is_found_without_importing_its_package() -> None
     pytest.importorskip("llama_index.core")
     code = (
         "import os, sys\n"
-        "from muntin.exact import TiktokenCounter\n"
+        "from muntin.counting.tiktoken_counter import TiktokenCounter\n"
         "print(TiktokenCounter()('hello world'), 'llama_index' in sys.modules,"
         " 'TIKTOKEN_CACHE_DIR' in os.environ)"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.facts import Fact, facts_of, is_settling, kind_of, values_in
+from muntin.text.facts import Fact, facts_of, is_settling, kind_of, values_in
 
 
 def labelled(text: str) -> list[str]:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from muntin.draft import note_headings
+from muntin.conversations.fit import afit_messages, fit_messages
+from muntin.conversations.fitting.draft import note_headings
+from muntin.conversations.trajectory import reduce_agent, reduce_agent_sync
+from muntin.counting.message_counts import MessageCounts, count_messages
+from muntin.counting.message_tokens import REPLY_TOKENS
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
-from muntin.fit import afit_messages, fit_messages
-from muntin.message_counts import MessageCounts, count_messages
-from muntin.message_tokens import REPLY_TOKENS
+from muntin.messages.shapes import view
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.shapes import view
 from muntin.testing import ScriptedLLM
-from muntin.tokens import count_tokens
-from muntin.trajectory import reduce_agent, reduce_agent_sync
 
 if TYPE_CHECKING:
     from conftest import Door
-    from muntin.messages import Role
+    from muntin.messages.message import Role
 
 
 def _chat(turns: int) -> list[dict[str, str]]:

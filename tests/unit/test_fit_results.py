@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from muntin.fit import afit_messages, fit_messages
-from muntin.message_counts import count_messages
-from muntin.shapes import view
+from muntin.conversations.fit import afit_messages, fit_messages
+from muntin.counting.message_counts import count_messages
+from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from muntin.errors import ConfigurationError, SummaryError
-from muntin.flow import Flow, SummaryRequest, arun, run, summarizer_of
+from muntin.runtime.flow import Flow, SummaryRequest, arun, run, summarizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from conftest import Door
-    from muntin.messages import Message
+    from muntin.messages.message import Message
 
 
 def request(text: str = "a long text", max_tokens: int = 7) -> SummaryRequest:

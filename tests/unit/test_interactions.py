@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from muntin import ConfigurationError, ContextRetriever, SourceError, count_tokens
-from muntin.interactions import RecallCache
+from muntin.interactions.retriever import RecallCache
 from muntin.prompts import PromptRegistry
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from muntin.lexical import bm25_scores, content_words, shingles, words
+from muntin.text.lexical import bm25_scores, content_words, shingles, words
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,8 @@ def test_shingles_say_whose_they_are() -> None:
 def test_shingles_are_the_same_in_every_process() -> None:
     """`hash()` is salted: with it two workers would drop different duplicates."""
     code = (
-        "from muntin.lexical import shingles; print(shingles(['one two three four'])[0].tolist())"
+        "from muntin.text.lexical import shingles\n"
+        "print(shingles(['one two three four'])[0].tolist())"
     )
     shown = subprocess.run(
         [sys.executable, "-c", code],

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.mending import repair
-from muntin.shapes import view
-from muntin.turns import pairing_problems
+from muntin.messages.repair import repair
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 from strategies import conversations
 
 

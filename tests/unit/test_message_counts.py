@@ -12,12 +12,12 @@ import pytest
 from pydantic import BaseModel
 
 from counters import characters
-from muntin.counters import AnchoredCounter
-from muntin.message_counts import MessageCounts
-from muntin.message_tokens import count_view
-from muntin.messages import Message
-from muntin.shapes import view
-from muntin.tokens import count_tokens
+from muntin.counting.counters import AnchoredCounter
+from muntin.counting.message_counts import MessageCounts
+from muntin.counting.message_tokens import count_view
+from muntin.counting.tokens import count_tokens
+from muntin.messages.message import Message
+from muntin.messages.shapes import view
 
 
 class _Spy:

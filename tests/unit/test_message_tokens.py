@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from muntin.exact import TiktokenCounter
-from muntin.message_counts import count_message, count_messages
-from muntin.messages import Message, ToolCall
+from muntin.counting.message_counts import count_message, count_messages
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.messages.message import Message, ToolCall
 
 # The example of the cookbook that publishes the formula, with the counts the API itself gave.
 JARGON = [

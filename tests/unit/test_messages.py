@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from muntin.errors import ConfigurationError
-from muntin.messages import Message, ToolCall
+from muntin.messages.message import Message, ToolCall
 
 
 def test_a_message_is_made_as_the_reference_documents_make_it() -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.ordering import straight_order
-from muntin.shapes import view
+from muntin.messages.result_order import straight_order
+from muntin.messages.shapes import view
 from muntin.testing import check_request
 
 if TYPE_CHECKING:

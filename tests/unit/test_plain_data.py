@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.plain_data import common_start, remembered
+from muntin.runtime.comparing import common_start, remembered
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, -0.0, 1.0]) | st.text(),

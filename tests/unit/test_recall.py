@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.recall import plan, recall
+from muntin.conversations.recall import plan, recall
 
 CHAT = [f"{'ann' if n % 2 else 'bob'}: small talk number {n} about nothing much" for n in range(60)]
 

@@ -15,10 +15,10 @@ from muntin import (
     count_messages,
     reinject,
 )
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 from muntin.prompts import PromptRegistry
-from muntin.reinjection import is_state_block, state_block
-from muntin.shapes import view
-from muntin.turns import pairing_problems
+from muntin.state.reinjection import is_state_block, state_block
 
 STATE = AgentState(
     goal="Rebook the flight",

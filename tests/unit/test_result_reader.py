@@ -15,7 +15,7 @@ from muntin import (
     count_tokens,
     read_tool_result,
 )
-from muntin.result_reader import read_tool
+from muntin.tool_results.reader import read_tool
 
 STORE = ToolResultStore.in_memory()
 LINES = "\n".join(f"{n}: flight HAT{n:03} {'free' if n % 10 == 6 else 'full'}" for n in range(300))

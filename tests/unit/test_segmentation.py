@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from muntin.segmentation import clean_text, grapheme_end, grapheme_start, sentences
+from muntin.text.boundaries import clean_text, grapheme_end, grapheme_start, sentences
 
 
 def test_clean_text_is_the_same_object() -> None:

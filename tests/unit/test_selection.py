@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, count_tokens, select
-from muntin.numerals import Numerals
-from muntin.similarity import unit_rows
+from muntin.passages.numerals import Numerals
+from muntin.passages.similarity import unit_rows
 
 if TYPE_CHECKING:
-    from muntin.assembled import AssembledContext
+    from muntin.passages.assembled import AssembledContext
 
 NOTE = "the refund of order 17 was sent on the third of May"
 PASSAGE = f"""{NOTE}, after two reminders from the customer, who had waited for it since the end of

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from muntin.conversations.fit import fit_messages
+from muntin.counting.message_counts import count_message
 from muntin.errors import ConfigurationError
-from muntin.fit import fit_messages
-from muntin.message_counts import count_message
-from muntin.messages import Message, ToolCall
-from muntin.shapes import MessageView, register_shape, shape_of, view
-from muntin.shapes.blocks import image_size
-from muntin.turns import pairing_problems
+from muntin.messages.message import Message, ToolCall
+from muntin.messages.shapes import MessageView, register_shape, shape_of, view
+from muntin.messages.shapes.blocks import image_size
+from muntin.messages.turns import pairing_problems
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}}
 CHAT_CALL = {"role": "assistant", "content": None, "tool_calls": [CALL]}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import CallableSource, Candidate, SourceError
-from muntin.control_flow import register_control_flow
-from muntin.sources import GivenSource, agather, gather
+from muntin.passages.sources import GivenSource, agather, gather
+from muntin.runtime.control_flow import register_control_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Door
-    from muntin.sources import OnError
+    from muntin.passages.sources import OnError
 
 _FOUND = [Candidate("Meals are capped at 80.", 0.9)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from muntin import AgentState, ConfigurationError, StateCorruptError, count_tokens, reinject
 from muntin.prompts import PromptRegistry
-from muntin.state import Note, Step
+from muntin.state.agent_state import Note, Step
 
 
 def plan_lines(state: AgentState) -> list[str]:

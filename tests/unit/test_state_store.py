@@ -22,7 +22,7 @@ from muntin import (
     atomic,
 )
 from muntin.errors import ConfigurationError
-from muntin.state_store import load_state, save_state
+from muntin.state.store import load_state, save_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable

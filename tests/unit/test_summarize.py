@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from muntin.flow import SummaryRequest, summarizer_of
-from muntin.summarize import ExtractiveSummarizer
-from muntin.tokens import count_tokens
+from muntin.conversations.summarize import ExtractiveSummarizer
+from muntin.counting.tokens import count_tokens
+from muntin.runtime.flow import SummaryRequest, summarizer_of
 
 MEETING = "\n".join(
     [

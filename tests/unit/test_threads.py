@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from muntin.threads import in_thread
+from muntin.runtime.threads import in_thread
 
 _REQUEST = contextvars.ContextVar("request", default="nobody's")
 
@@ -50,7 +50,7 @@ def test_a_stray_stop_iteration_reaches_who_awaits_as_an_error() -> None:
 def test_one_that_hangs_neither_holds_up_the_others_nor_the_end_of_the_process() -> None:
     """Pools are waited for at exit: a script would hang on its last line."""
     code = (
-        "import threading; from muntin.threads import in_thread\n"
+        "import threading; from muntin.runtime.threads import in_thread\n"
         "for _ in range(50): in_thread(threading.Event().wait, name='hangs')\n"
         "print(in_thread(lambda: 'done', name='works').result())"
     )

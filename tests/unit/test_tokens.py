@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from muntin.tokens import CJK_BLOCKS, count_tokens, tokens_of
+from muntin.counting.tokens import CJK_BLOCKS, count_tokens, tokens_of
 
 
 @pytest.mark.parametrize(

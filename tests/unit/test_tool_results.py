@@ -19,14 +19,14 @@ from muntin import (
     read_tool_result,
     truncate_tool_result,
 )
-from muntin.exact import TiktokenCounter
+from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.prompts import PromptRegistry
-from muntin.tool_results import shorten_tool_result, truncate_batch
+from muntin.tool_results.shorten import shorten_tool_result, truncate_batch
 
 if TYPE_CHECKING:
     from conftest import Door
 
-from muntin.tool_results import atruncate_tool_result
+from muntin.tool_results.shorten import atruncate_tool_result
 
 LOG = "\n".join(
     [f"step {n}: ok" for n in range(300)]

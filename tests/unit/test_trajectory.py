@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.message_counts import count_messages
-from muntin.shapes import view
-from muntin.tokens import tokens_of
-from muntin.trajectory import (
+from muntin.conversations.trajectory import (
     REDUCERS,
     reduce_agent,
     reduce_agent_sync,
@@ -21,7 +17,11 @@ from muntin.trajectory import (
     reduce_reflection,
     reduce_reflection_sync,
 )
-from muntin.turns import pairing_problems
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import tokens_of
+from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.messages.shapes import view
+from muntin.messages.turns import pairing_problems
 
 
 def _round(at: int, text: str = "x" * 400) -> list[dict[str, Any]]:

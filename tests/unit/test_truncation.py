@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import count_tokens
+from muntin.counting.truncation import truncate_to_tokens
 from muntin.errors import ConfigurationError
-from muntin.exact import TiktokenCounter
-from muntin.tokens import count_tokens
-from muntin.truncation import truncate_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

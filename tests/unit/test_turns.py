@@ -7,9 +7,9 @@ import time
 import pytest
 from hypothesis import given
 
-from muntin.messages import ToolCall
-from muntin.shapes import MessageView, ToolResult, view
-from muntin.turns import (
+from muntin.messages.message import ToolCall
+from muntin.messages.shapes import MessageView, ToolResult, view
+from muntin.messages.turns import (
     cut_points,
     in_flight,
     leading_system,

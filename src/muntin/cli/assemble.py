@@ -27,7 +27,7 @@ from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.candidates import Candidate
+    from muntin.passages.candidates import Candidate
 
 __all__ = ("assemble",)
 
@@ -132,12 +132,12 @@ def assemble(
     Example: muntin assemble -q "How are refunds made?" --docs handbook/ --history chat.json
     --window 8k --model gpt-4o --html report.html
     """  # fmt: skip
-    from muntin.builder import ContextBuilder
     from muntin.cli.reading import facts_of, searched, tell_of
     from muntin.config import ContextConfig
     from muntin.errors import ConfigurationError
-    from muntin.layout import Layout
-    from muntin.sources import GivenSource
+    from muntin.passages.builder import ContextBuilder
+    from muntin.passages.layout import Layout
+    from muntin.passages.sources import GivenSource
 
     asked = text_of(question)
     if not asked.strip():

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from muntin.cli.chats import Chat
     from muntin.cli.dumps import Dumped
-    from muntin.counters import NamedCounter
+    from muntin.conversations.summarize import ExtractiveSummarizer
+    from muntin.counting.counters import NamedCounter
     from muntin.report import AssemblyReport
-    from muntin.summarize import ExtractiveSummarizer
 
 __all__ = ("compact",)
 
@@ -57,8 +57,8 @@ def compact(
     Example: muntin compact chat.json --trigger 4k --keep 6 -o short.json
     """  # fmt: skip
     from muntin.cli.recap import account_of
-    from muntin.compaction import HistoryCompactor
-    from muntin.summarize import ExtractiveSummarizer
+    from muntin.conversations.compaction import HistoryCompactor
+    from muntin.conversations.summarize import ExtractiveSummarizer
 
     asked = job.question_of(question)
 

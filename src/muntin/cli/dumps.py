@@ -1,8 +1,8 @@
 """How conversations look in files: what LangChain, LlamaIndex and data sets write to disk.
 
 A message of a dump is read as it stands there, without its framework, and a changed one is written
-back in the same form: only the text that changed differs. Each form is a shape (`muntin.shapes`)
-over the plain dicts of that dump. The dicts of providers keep the shapes the library has for them.
+back in the same form: only the text that changed differs. Each form is a shape
+(`muntin.messages.shapes`) over the plain dicts of that dump. The dicts of providers keep the shapes the library has for them.
 
 It does not know files: which form a file has, and where in it messages stand, is said in `chats`.
 """
@@ -12,17 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from muntin.shapes import register_shape
-from muntin.shapes.anthropic import ANTHROPIC
-from muntin.shapes.blocks import replace_result, replace_text, without_text
-from muntin.shapes.openai_chat import OPENAI_CHAT, role_of
-from muntin.shapes.openai_responses import OPENAI_RESPONSES
+from muntin.messages.shapes import register_shape
+from muntin.messages.shapes.anthropic import ANTHROPIC
+from muntin.messages.shapes.blocks import replace_result, replace_text, without_text
+from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
+from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from muntin.messages import Role, ToolCall
-    from muntin.shapes import MessageShape, MessageView
+    from muntin.messages.message import Role, ToolCall
+    from muntin.messages.shapes import MessageShape, MessageView
 
 __all__ = ("FORMS", "Dumped", "Raw")
 

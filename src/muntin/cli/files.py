@@ -11,9 +11,9 @@ import sys
 import zlib
 from typing import TYPE_CHECKING
 
-from muntin.atomic import write_file
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
 from muntin.cli.terminal import note
+from muntin.runtime.files import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path

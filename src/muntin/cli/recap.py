@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.counters import counter_name, is_exact
-from muntin.message_counts import counts_for
-from muntin.message_tokens import REPLY_TOKENS
+from muntin.counting.counters import counter_name, is_exact
+from muntin.counting.message_counts import counts_for
+from muntin.counting.message_tokens import REPLY_TOKENS
+from muntin.counting.tool_schemas import count_tools
+from muntin.messages.shapes.blocks import canonical_json
 from muntin.report import AssemblyReport, Decision, Event, Piece, SourceReport, preview_of
-from muntin.shapes.blocks import canonical_json
-from muntin.tool_schemas import count_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from muntin.cli.chats import Chat
-    from muntin.compaction.outcome import Compaction
-    from muntin.counters import NamedCounter
-    from muntin.measured import Measured
+    from muntin.conversations.compaction.outcome import Compaction
+    from muntin.counting.counters import NamedCounter
+    from muntin.counting.measured import Measured
 
 __all__ = ("account_of",)
 

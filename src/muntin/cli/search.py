@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.candidates import Candidate
 from muntin.cli.failures import Skipped
-from muntin.lexical import content_words, words
+from muntin.passages.candidates import Candidate
+from muntin.text.lexical import content_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

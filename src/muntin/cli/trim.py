@@ -12,7 +12,7 @@ from muntin.cli.options import option, tokens_option
 if TYPE_CHECKING:
     from muntin.cli.chats import Chat
     from muntin.cli.dumps import Dumped
-    from muntin.counters import NamedCounter
+    from muntin.counting.counters import NamedCounter
     from muntin.report import AssemblyReport
 
 __all__ = ("trim",)
@@ -78,8 +78,8 @@ def trim(
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
     from muntin.cli.chats import read_tools
+    from muntin.conversations.fit import fit_messages
     from muntin.errors import ContextWindowExceeded
-    from muntin.fit import fit_messages
 
     if budget is None and window is None:
         raise Failure("how far to trim? give --budget (say 8k), or --window")

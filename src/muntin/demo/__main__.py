@@ -8,22 +8,22 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muntin.builder import ContextBuilder
-from muntin.candidates import Candidate
 from muntin.config import ContextConfig
-from muntin.counters import counter_for
+from muntin.counting.counters import counter_for
 from muntin.demo import QUESTION
 from muntin.demo.corpus import Passages
 from muntin.errors import ContextError
-from muntin.lexical import bm25_scores
-from muntin.sources import CallableSource
+from muntin.passages.builder import ContextBuilder
+from muntin.passages.candidates import Candidate
+from muntin.passages.sources import CallableSource
+from muntin.text.lexical import bm25_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.assembled import AssembledContext
-    from muntin.counters import NamedCounter
-    from muntin.sources import ContextSource
+    from muntin.counting.counters import NamedCounter
+    from muntin.passages.assembled import AssembledContext
+    from muntin.passages.sources import ContextSource
 
 _SYSTEM = "You answer questions about Python. Use only what stands below, and say where it is from."
 

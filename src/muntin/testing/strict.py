@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import TokenCounter, count_tokens
 from muntin.errors import ConfigurationError, ContextError
-from muntin.message_counts import count_messages
-from muntin.shapes import view
-from muntin.tokens import TokenCounter, count_tokens
+from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.shapes import MessageView
+    from muntin.messages.shapes import MessageView
 
 __all__ = ("Provider", "Refusal", "RequestOverflow", "RequestRefused", "check_request")
 

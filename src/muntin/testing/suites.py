@@ -10,17 +10,17 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from muntin.candidates import Candidate
 from muntin.errors import StateConflictError, StateNotFound, ToolResultNotFound
-from muntin.state import AgentState
+from muntin.passages.candidates import Candidate
+from muntin.state.agent_state import AgentState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from muntin.result_store import ToolResultStore
-    from muntin.sources import ContextSource
-    from muntin.state_store import StateStore
-    from muntin.tokens import TokenCounter
+    from muntin.counting.tokens import TokenCounter
+    from muntin.passages.sources import ContextSource
+    from muntin.state.store import StateStore
+    from muntin.tool_results.store import ToolResultStore
 
 __all__ = ("CounterSuite", "SourceSuite", "StateStoreSuite", "ToolResultStoreSuite")
 

@@ -1,0 +1,322 @@
+"""Keep a conversation short: the older part as one recap, the newest messages verbatim.
+
+Two doors, one policy: `compact` and `acompact` differ in how they wait, for a model and for each
+other, and in nothing else. What is folded, when, and what is remembered is decided in `passes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+
+from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
+from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
+from muntin.conversations.compaction.recap import read_recaps, write_recaps
+from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.errors import ConfigurationError
+from muntin.prompts import DEFAULT_PROMPTS
+from muntin.runtime.flow import AnySummarizer, Summarizer, arun, run, summarizer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from muntin.config import CompactionConfig, MuntinConfig
+    from muntin.conversations.compaction.flight import Flight
+    from muntin.prompts import PromptRegistry
+
+__all__ = ("HistoryCompactor",)
+
+MessageT = TypeVar("MessageT")
+
+_INPUT_TOKENS = 16_000
+"""What a summariser of unknown window is given at once: half of what small models read."""
+_LEAST_INPUT_TOKENS = 256
+_WORTHWHILE = 10
+"""A pass has to save at least this fraction (one in ...) of the trigger."""
+_UPDATE = 3
+"""A recap is brought up to date with no less than this fraction of the trigger: where what stays is
+nearly as large as the trigger, a model would otherwise be asked on every message."""
+
+
+class HistoryCompactor:
+    """Fold the older part of a conversation into a recap, and keep the rest verbatim.
+
+    Safe to share between conversations, threads and tasks. It never changes the messages it is
+    given, and whatever goes wrong with a summary, nothing is lost: the history comes back, and
+    `last_outcome` says why.
+
+    After a summary that failed, the same history comes back the same, and the same summariser is
+    asked again once something more was said. After one that was useless, and from the third failure
+    in a row on, it is asked again when there is a quarter more to fold.
+
+    Args:
+        llm: Writes the recaps: anything that `summarizer_of` takes. None summarises by extraction,
+            without a model.
+        keep_recent: Newest messages kept verbatim, at least 1. A tool round is never parted.
+        trigger_tokens: Tokens of content above which a history is compacted, at least 0.
+        max_summary_tokens: Tokens the recap takes at most, its prefix included, at least 1.
+        summary_prompt: The instruction that starts a recap. None takes `compaction.summary`.
+        prompts: Texts to write with. None takes the built-in English ones.
+        token_counter: Counts content.
+        recap_role: Who says the recap. A provider that takes no second system message wants "user";
+            among Anthropic messages, "system" is written as "user".
+        timeout: Seconds one summary may take. None waits for ever.
+        min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger for the first
+            recap, and a third of it for bringing one up to date.
+        max_input_tokens: Tokens a summariser is given at once, its instruction included; more is
+            summarised in parts. None means what the model's `context_window` leaves, or 16,000.
+        pinned: Says which messages must stay besides those that say so themselves.
+        max_conversations: Recaps remembered at once; those not used for longest are forgotten.
+
+    Raises:
+        ConfigurationError: A number is out of range, or `llm` cannot summarise.
+
+    ```python
+    from muntin import HistoryCompactor, Message
+
+    compactor = HistoryCompactor(
+        lambda text, instruction: "They talked about the weather.",
+        keep_recent=1,
+        trigger_tokens=40,
+    )
+    history = [
+        Message("It is raining again. " * 6, "user"),
+        Message("Take a coat. " * 6, "assistant"),
+        Message("And tomorrow?", "user"),
+    ]
+    for message in compactor.compact(history):
+        print(message.role, "::", message.content)
+    #> system :: [Recap] They talked about the weather.
+    #> user :: And tomorrow?
+    print(compactor.last_outcome.reason, compactor.last_outcome.covered)
+    #> compacted 2
+    ```
+    """
+
+    def __init__(
+        self,
+        llm: AnySummarizer | None = None,
+        *,
+        keep_recent: int = 4,
+        trigger_tokens: int = 2000,
+        max_summary_tokens: int = 1000,
+        summary_prompt: str | None = None,
+        prompts: PromptRegistry | None = None,
+        token_counter: TokenCounter = count_tokens,
+        recap_role: RecapRole = "system",
+        timeout: float | None = None,
+        min_gain_tokens: int | None = None,
+        max_input_tokens: int | None = None,
+        pinned: Callable[[Any], bool] | None = None,
+        max_conversations: int = 1024,
+    ) -> None:
+        _at_least(1, keep_recent=keep_recent, max_summary_tokens=max_summary_tokens)
+        _at_least(0, trigger_tokens=trigger_tokens)
+        _at_least(1, max_conversations=max_conversations)
+        if recap_role not in get_args(RecapRole):
+            raise ConfigurationError(
+                f"recap_role must be system, user or assistant: {recap_role!r}"
+            )
+        if min_gain_tokens is not None:
+            _at_least(1, min_gain_tokens=min_gain_tokens)
+        if max_input_tokens is not None:
+            _at_least(_LEAST_INPUT_TOKENS, max_input_tokens=max_input_tokens)
+        registry = DEFAULT_PROMPTS if prompts is None else prompts
+        self._last: CompactionOutcome | None = None
+        self._timeout = timeout
+        self._llm = _extraction(token_counter) if llm is None else llm
+        self._summarizer = summarizer_of(self._llm, timeout=timeout)
+        instruction = (
+            registry.get("compaction.summary") if summary_prompt is None else summary_prompt
+        )
+        merge_instruction = registry.get("compaction.merge")
+        longest = max(token_counter(instruction), token_counter(merge_instruction))
+        given = _input_tokens(max_input_tokens, llm, max_summary_tokens)
+        self._passes = Passes(
+            Rules(
+                keep_recent=keep_recent,
+                trigger_tokens=trigger_tokens,
+                max_summary_tokens=max_summary_tokens,
+                min_gain_tokens=min_gain_tokens or max(1, trigger_tokens // _WORTHWHILE),
+                min_update_tokens=min_gain_tokens or max(1, trigger_tokens // _UPDATE),
+                room=max(given - longest, given // 2),
+                recap_role=recap_role,
+                instruction=instruction,
+                merge_instruction=merge_instruction,
+                prefix=registry.get("compaction.recap_prefix"),
+                prompts=registry,
+                counter=token_counter,
+                pinned=pinned,
+                max_conversations=max_conversations,
+            )
+        )
+
+    @classmethod
+    def from_config(
+        cls,
+        llm: AnySummarizer | None,
+        config: MuntinConfig | CompactionConfig,
+        *,
+        summary_prompt: str | None = None,
+        prompts: PromptRegistry | None = None,
+        token_counter: TokenCounter = count_tokens,
+        **more: Any,
+    ) -> HistoryCompactor:
+        """Make a compactor from a configuration.
+
+        Args:
+            llm: Who writes recaps; None summarises by extraction.
+            config: The whole configuration, or its `compaction` part.
+            summary_prompt: As in the constructor.
+            prompts: As in the constructor.
+            token_counter: As in the constructor.
+            more: Any other keyword of the constructor.
+        """
+        part = cast("CompactionConfig", getattr(config, "compaction", config))
+        return cls(
+            llm,
+            keep_recent=part.keep_recent,
+            trigger_tokens=part.trigger_tokens,
+            max_summary_tokens=part.max_summary_tokens,
+            summary_prompt=summary_prompt,
+            prompts=prompts,
+            token_counter=token_counter,
+            **more,
+        )
+
+    @property
+    def keep_recent(self) -> int:
+        """Newest messages that stay verbatim."""
+        return self._passes.rules.keep_recent
+
+    @property
+    def trigger_tokens(self) -> int:
+        """Tokens of content above which a history is compacted."""
+        return self._passes.rules.trigger_tokens
+
+    @property
+    def max_summary_tokens(self) -> int:
+        """Tokens a recap takes at most, its prefix included."""
+        return self._passes.rules.max_summary_tokens
+
+    @property
+    def last_outcome(self) -> CompactionOutcome | None:
+        """What the call that ended last came to; None before the first.
+
+        Where calls run at the same time, use `fold`, whose result carries its own.
+        """
+        return self._last
+
+    def compact(
+        self, history: list[MessageT], *, summarize: AnySummarizer | None = None
+    ) -> list[MessageT]:
+        """Compact a history.
+
+        Works inside a running loop, too; then it blocks the loop while a model answers.
+
+        Args:
+            history: Messages of any shape. Not changed.
+            summarize: Who writes the recap this time. None: who was given at construction.
+
+        Returns:
+            Leading system messages, the recap and the verbatim rest, in a new list; the given
+            object itself when there is nothing to compact or no summary could be had.
+
+        Raises:
+            ConfigurationError: A message has no shape, or `summarize` cannot summarise.
+        """
+        return cast("list[MessageT]", self.fold(history, summarize=summarize).messages)
+
+    async def acompact(
+        self, history: list[MessageT], *, asummarize: AnySummarizer | None = None
+    ) -> list[MessageT]:
+        """Compact a history without blocking the loop; otherwise like `compact`."""
+        done = await self.afold(history, asummarize=asummarize)
+        return cast("list[MessageT]", done.messages)
+
+    def fold(self, history: Sequence[Any], *, summarize: AnySummarizer | None = None) -> Compaction:
+        """Compact a history and return the account with the messages; see `compact`."""
+        given, summarizer = self._asked(summarize)
+        landed: Flight | None = None
+        while True:
+            step = self._passes.begin(history, given, landed)
+            if isinstance(step, Compaction):
+                return self._accounted(step)
+            if isinstance(step, Pass):
+                with self._passes.flying(step) as flight:
+                    flight.verdict = run(step.flow, summarizer)
+                    done = self._passes.finish(history, step, flight.verdict, given)
+                return self._accounted(done)
+            if step.is_mine() or step.blocks_this_thread():
+                return self._accounted(self._passes.as_it_stands(history, "in_flight"))
+            step.wait()
+            landed = step
+
+    async def afold(
+        self, history: Sequence[Any], *, asummarize: AnySummarizer | None = None
+    ) -> Compaction:
+        """Compact a history without blocking the loop; otherwise like `fold`."""
+        given, summarizer = self._asked(asummarize)
+        landed: Flight | None = None
+        while True:
+            step = self._passes.begin(history, given, landed)
+            if isinstance(step, Compaction):
+                return self._accounted(step)
+            if isinstance(step, Pass):
+                with self._passes.flying(step) as flight:
+                    flight.verdict = await arun(step.flow, summarizer)
+                    done = self._passes.finish(history, step, flight.verdict, given)
+                return self._accounted(done)
+            if step.is_mine():
+                return self._accounted(self._passes.as_it_stands(history, "in_flight"))
+            await step.await_landing()
+            landed = step
+
+    def state(self, history: Sequence[Any] | None = None) -> dict[str, Any]:
+        """Return what is remembered, in plain JSON types.
+
+        Args:
+            history: The conversation whose recap to return, to be stored beside it. None: all.
+        """
+        return write_recaps(self._passes.recaps(history))
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Add what `state` returned, here or elsewhere, to what is remembered; all or nothing.
+
+        Raises:
+            StateVersionError: Another version of the library wrote it.
+            StateCorruptError: It is not what was written.
+        """
+        self._passes.keep(read_recaps(state))
+
+    def _asked(self, summarize: AnySummarizer | None) -> tuple[object, Summarizer]:
+        if summarize is None:
+            return self._llm, self._summarizer
+        return summarize, summarizer_of(summarize, timeout=self._timeout)
+
+    def _accounted(self, done: Compaction) -> Compaction:
+        self._last = done.outcome
+        return done
+
+
+def _extraction(counter: TokenCounter) -> AnySummarizer:
+    from muntin.conversations.summarize import ExtractiveSummarizer
+
+    return ExtractiveSummarizer(counter=counter)
+
+
+def _input_tokens(given: int | None, llm: object, max_summary_tokens: int) -> int:
+    """Say what a summariser may be given at once: as told, as its window leaves, or the default."""
+    if given is not None:
+        return given
+    window = getattr(llm, "context_window", None)
+    if not isinstance(window, int) or window <= 0:
+        return _INPUT_TOKENS
+    return max(_LEAST_INPUT_TOKENS, min(_INPUT_TOKENS, window - max_summary_tokens))
+
+
+def _at_least(least: int, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not all typed
+            raise ConfigurationError(f"{name} must be a whole number, got {number!r}")
+        if number < least:
+            raise ConfigurationError(f"{name} must be at least {least}, got {number}")

@@ -1,0 +1,78 @@
+"""One pass at a time over a conversation: who flies, who waits, and who must not wait.
+
+Whoever starts a pass leads its flight; everybody else who comes meanwhile waits for it to land and
+looks again, so that ten requests cost one summary. Nobody waits for a flight that could only land
+once they stop waiting: that would be a deadlock, so they are told to take the history as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from concurrent.futures import Future
+
+    from muntin.conversations.compaction.condense import Verdict
+
+__all__ = ("Flight",)
+
+_leading: ContextVar[tuple[Flight, ...]] = ContextVar("muntin_flights", default=())
+"""Flights led by the code that runs now, in whatever thread or task it continues."""
+
+
+class Flight:
+    """A pass that is being made."""
+
+    verdict: Verdict | None = None
+    """What the summariser gave; `None` until then, and when the pass was cancelled."""
+
+    def __init__(self, digest: bytes) -> None:
+        from concurrent.futures import Future
+
+        self._digest = digest
+        self._thread = threading.get_ident()
+        self._landed: Future[None] = Future()
+        self._landed.set_running_or_notify_cancel()  # who gives up waiting cancels nobody else
+
+    @contextmanager
+    def led_from_here(self) -> Generator[None]:
+        """Mark what runs inside the block, threads and tasks it starts included, as the pass."""
+        token = _leading.set((*_leading.get(), self))
+        try:
+            yield
+        finally:
+            _leading.reset(token)
+
+    def land(self) -> None:
+        """Wake those who wait. Called once, when the next pass may begin."""
+        self._landed.set_result(None)
+
+    def failure_at(self, digest: bytes) -> Verdict | None:
+        """Return what went wrong, if the pass failed over the very prefix of this digest."""
+        verdict = self.verdict
+        if verdict is None or verdict.reason == "compacted" or digest != self._digest:
+            return None
+        return replace(verdict, calls=0)
+
+    def is_mine(self) -> bool:
+        """Whether the code that asks runs inside this very pass."""
+        return any(flight is self for flight in _leading.get())
+
+    def blocks_this_thread(self) -> bool:
+        """Whether the pass needs this thread to go on, so that it must not be blocked."""
+        return self._thread == threading.get_ident()
+
+    def wait(self) -> None:
+        """Block until the pass has landed."""
+        self._landed.result()
+
+    async def await_landing(self) -> None:
+        """Wait until the pass has landed, without blocking the loop."""
+        import asyncio
+
+        await asyncio.wrap_future(self._landed)

@@ -1,0 +1,119 @@
+"""Which messages a pass folds into the recap, and which must stay as they are.
+
+What stays: the newest messages, the newest message of the user wherever it is, what is pinned,
+calls that nobody has answered, and notes the library put in; and of each tool round that is touched
+by one of these, all of it. The rest is folded. A pure function of what a trail knows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from muntin.messages.turns import units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from muntin.conversations.compaction.recap import Recap
+    from muntin.conversations.compaction.trail import Trail
+
+__all__ = ("Fold", "choose_fold", "covered_end", "due_places", "held_places", "holding")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """Name what one pass puts into the recap. Positions are those of the trail."""
+
+    places: tuple[int, ...]
+    """Messages to fold, ascending. Empty: there is nothing to fold."""
+    tokens: int
+    """What they take now."""
+    recaps: int = 0
+    """How many of them are recaps that were handed back."""
+    recap_tokens: int = 0
+    """What those take of `tokens`."""
+    covered: int
+    """Spoken messages the recap will cover, the held ones included."""
+    held: tuple[int, ...]
+    """Which of the covered ones stay verbatim."""
+
+
+def covered_end(trail: Trail, recap: Recap | None) -> int:
+    """Return the position after the last message a recap covers."""
+    return trail.spoken[recap.covered - 1] + 1 if recap else 0
+
+
+def held_places(trail: Trail, recap: Recap | None) -> list[int]:
+    """List the positions before the end of a recap that are not folded into it, ascending."""
+    if recap is None:
+        return []
+    notes = trail.notes[: bisect_left(trail.notes, covered_end(trail, recap))]
+    return sorted([*(trail.spoken[ordinal] for ordinal in recap.held), *notes])
+
+
+def due_places(trail: Trail, *, keep_recent: int, pinned: Iterable[int]) -> set[int]:
+    """List which spoken messages must stay now, whatever a recap covers.
+
+    Args:
+        trail: The conversation.
+        keep_recent: Newest messages that stay; recaps and notes are not counted among them.
+        pinned: Positions that stay besides those whose message says so itself.
+    """
+    said = (at for at in reversed(trail.spoken) if trail.entries[at].kind == "said")
+    return {*islice(said, keep_recent), *trail.asked[-1:], *trail.pinned, *pinned}
+
+
+def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
+    """Return a recap that holds back what is due of the messages it covers; itself if it does.
+
+    Messages that were taken back leave others the newest, and one may be pinned after it was
+    folded: what was right to fold then must stand beside the recap now.
+    """
+    end = covered_end(trail, recap)
+    missing = {bisect_left(trail.spoken, place) for place in due if place < end} - {*recap.held}
+    if not missing:
+        return recap
+    held = {*recap.held}
+    covered = [trail.entries[place].view for place in trail.spoken[: recap.covered]]
+    for unit in units(covered):
+        if not missing.isdisjoint(unit.indices):
+            held.update(unit.indices)
+    return replace(recap, held=tuple(sorted(held)))
+
+
+def choose_fold(trail: Trail, recap: Recap | None, due: set[int]) -> Fold:
+    """Choose what a pass folds.
+
+    Args:
+        trail: The conversation.
+        recap: What covers its beginning, and holds what is due. None: nothing does.
+        due: Positions that stay.
+    """
+    end = covered_end(trail, recap)
+    live = [*held_places(trail, recap), *range(end, len(trail.entries))]
+    views = [trail.entries[place].view for place in live]
+    kinds = [trail.entries[place].kind for place in live]
+    keep = {at for at, place in enumerate(live) if kinds[at] == "note" or place in due}
+    for unit in units(views):
+        if unit.unanswered or not keep.isdisjoint(unit.indices):
+            keep.update(unit.indices)
+    fold = [at for at in range(len(live)) if at not in keep]
+    recaps = sum(kinds[at] == "recap" for at in fold)
+    if len(fold) == recaps and recaps < 2:  # a recap alone is not summarised again
+        return Fold(places=(), tokens=0, covered=0, held=())
+    places = tuple(live[at] for at in fold)
+    # What was held may be all there is to fold. The recap still tells of all it told of before.
+    covered = bisect_left(trail.spoken, max(places[-1] + 1, end))
+    ordinals = [bisect_left(trail.spoken, live[at]) for at in sorted(keep) if kinds[at] != "note"]
+    held = tuple(ordinal for ordinal in ordinals if ordinal < covered)
+    return Fold(
+        places=places,
+        tokens=sum(trail.entries[place].tokens for place in places),
+        recaps=recaps,
+        recap_tokens=sum(trail.entries[live[at]].tokens for at in fold if kinds[at] == "recap"),
+        covered=covered,
+        held=held,
+    )

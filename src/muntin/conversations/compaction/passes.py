@@ -1,0 +1,398 @@
+"""Whether a pass is due over a history, what it would fold, and what it leaves behind.
+
+Between passes the recap stays byte for byte what it was and only the verbatim tail grows, from
+`keep_recent` messages back to the trigger, so a provider's prompt cache keeps what it has and a
+long chat costs a model call now and then instead of one per message.
+
+Everything here happens under one lock and asks nobody: summaries are made outside, by the doors.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from muntin.conversations.compaction.condense import Condenser, Verdict
+from muntin.conversations.compaction.flight import Flight
+from muntin.conversations.compaction.fold import (
+    Fold,
+    choose_fold,
+    covered_end,
+    due_places,
+    held_places,
+    holding,
+)
+from muntin.conversations.compaction.memory import Memory
+from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
+from muntin.conversations.compaction.recap import Recap
+from muntin.conversations.compaction.trail import Refusal
+from muntin.conversations.compaction.transcript import Transcriber
+from muntin.counting.message_counts import counts_for
+from muntin.counting.message_tokens import FRAMING_TOKENS
+from muntin.state.reinjection import is_state_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from muntin.conversations.compaction.trail import Kind, Trail
+    from muntin.counting.tokens import TokenCounter
+    from muntin.messages.shapes import MessageView
+    from muntin.prompts import PromptRegistry
+    from muntin.runtime.flow import Flow
+
+__all__ = ("Pass", "Passes", "RecapRole", "Rules")
+
+RecapRole: TypeAlias = Literal["system", "user", "assistant"]
+"""Who may say a recap."""
+
+_SMALL_TOKENS = 32
+_SMALL_SLACK = 12
+"""Fewer tokens than the first are rounding for the most part and cannot be judged by their sum; a
+recap may then take so many more than what it stands for."""
+_ASK_TOKENS = 64
+"""However small the trigger, a summariser is not asked for less than a sentence or two."""
+_PATIENCE = 3
+"""Failures in a row after which a pass waits until there is more to fold."""
+_MORE = 4
+"""After a useless pass there must be more to fold: one part in so many, or the minimum gain."""
+_USELESS: frozenset[CompactionReason] = frozenset(
+    {"summary_echoed", "summary_grew", "summary_useless"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Hold what a compactor was told; its constructor says what each means."""
+
+    keep_recent: int
+    trigger_tokens: int
+    max_summary_tokens: int
+    min_gain_tokens: int
+    min_update_tokens: int
+    room: int
+    recap_role: RecapRole
+    instruction: str
+    merge_instruction: str
+    prefix: str
+    prompts: PromptRegistry
+    counter: TokenCounter
+    pinned: Callable[[Any], bool] | None
+    max_conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass that is due, as it was planned: what is said meanwhile does not touch it."""
+
+    flight: Flight
+    trail: Trail
+    history: bytes
+    digest: bytes
+    recap: Recap | None
+    fold: Fold
+    folded: tuple[str, ...]
+    before: int
+    flow: Flow[Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a call finds."""
+
+    messages: list[Any]
+    lead: int
+    trail: Trail
+    due: set[int]
+    recap: Recap | None
+    before: int
+
+
+class Passes:
+    """Decide about passes and remember what they left. Safe between threads."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._counts = counts_for(rules.counter)
+        self._memory = Memory(self._counts, self._kind_of, max_recaps=rules.max_conversations)
+        self._transcriber = Transcriber(rules.prompts, rules.counter, entry_tokens=rules.room // 2)
+        self._ratio = getattr(rules.counter, "ratio", None)
+        self._lock = threading.Lock()
+
+    def begin(
+        self, history: Sequence[Any], summarizer: object, landed: Flight | None
+    ) -> Compaction | Flight | Pass:
+        """Say that all is done, or whom to wait for, or what pass is due.
+
+        Args:
+            history: The history as it was given.
+            summarizer: Who would be asked.
+            landed: The flight that was waited for. None: none was.
+        """
+        with self._lock:
+            found = self._look(history)
+            if found.before <= self.rules.trigger_tokens:
+                return self._as_given(history, found, "under_trigger")
+            if found.recap and self._tokens_now(found) <= self.rules.trigger_tokens:
+                return self._as_it_stands(history, found, "reused")
+            trail = found.trail
+            fold = choose_fold(trail, found.recap, found.due)
+            if not fold.places:
+                return self._as_it_stands(history, found, "nothing_to_fold")
+            if not self._is_worth_it(found, fold):
+                return self._as_it_stands(history, found, "too_little_to_fold")
+            if trail.flight is not None:
+                return trail.flight
+            failure = landed.failure_at(trail.chain[fold.covered]) if landed else None
+            if failure is not None:  # those who waited share it, they do not try in turn
+                return self._as_it_stands(history, found, failure.reason, failure)
+            if self._is_refused(trail, fold, summarizer):
+                return self._as_it_stands(history, found, "not_retried")
+            return self._pass(found, fold)
+
+    def finish(
+        self, history: Sequence[Any], made: Pass, verdict: Verdict, summarizer: object
+    ) -> Compaction:
+        """Remember what a pass came to and return the history as it stands now."""
+        with self._lock:
+            trail = made.trail
+            if verdict.reason == "compacted":
+                trail.failures, trail.refusal = 0, None
+                recap = Recap(
+                    digest=made.digest.hex(),
+                    covered=made.fold.covered,
+                    held=made.fold.held,
+                    text=verdict.text,
+                )
+                self._memory.keep([recap], instead_of=made.recap)
+            else:
+                trail.failures += 1
+                enough = 0
+                if verdict.reason in _USELESS or trail.failures >= _PATIENCE:
+                    tokens = made.fold.tokens
+                    enough = tokens + max(self.rules.min_gain_tokens, tokens // _MORE)
+                trail.refusal = Refusal(summarizer, made.history, enough)
+            found = self._look(history)
+            if verdict.reason != "compacted":
+                return self._as_it_stands(history, found, verdict.reason, verdict)
+            chain = found.trail.chain
+            if made.fold.covered >= len(chain) or chain[made.fold.covered] != made.digest:
+                return self._as_it_stands(history, found, "history_changed", verdict)
+            saved = made.before - self._tokens_now(found)
+            done = self._as_it_stands(history, found, "compacted", verdict)
+            return replace(
+                done,
+                outcome=replace(
+                    done.outcome,
+                    folded=made.folded,
+                    effective=saved >= self.rules.min_gain_tokens,
+                ),
+            )
+
+    @contextmanager
+    def flying(self, made: Pass) -> Generator[Flight]:
+        """Keep others off the conversation while the pass is made, however that ends."""
+        try:
+            with made.flight.led_from_here():
+                yield made.flight
+        finally:
+            with self._lock:
+                made.trail.flight = None
+            made.flight.land()
+
+    def as_it_stands(self, history: Sequence[Any], reason: CompactionReason) -> Compaction:
+        """Return a history with the recap there is, without a pass."""
+        with self._lock:
+            return self._as_it_stands(history, self._look(history), reason)
+
+    def recaps(self, history: Sequence[Any] | None) -> tuple[Recap, ...]:
+        """Return the recap of one history, or all there are."""
+        with self._lock:
+            if history is None:
+                return self._memory.recaps
+            recap = self._look(history).recap
+            return (recap,) if recap else ()
+
+    def keep(self, recaps: Sequence[Recap]) -> None:
+        """Remember recaps made elsewhere."""
+        with self._lock:
+            self._memory.keep(recaps)
+
+    # --- looking: what follows is called with the lock held -------------------------------------
+
+    def _look(self, history: Sequence[Any]) -> _Found:
+        ratio = getattr(self.rules.counter, "ratio", None)
+        if ratio != self._ratio:  # a usage anchor has learned: what was counted is out of date
+            self._memory.forget_counts()
+            self._ratio = ratio
+        messages = list(history)
+        lead, lead_tokens = 0, 0
+        for message in messages:
+            measured = self._counts.measure(message)
+            if measured.view.role != "system" or self._kind_of(message, measured.view) != "said":
+                break
+            lead += 1
+            lead_tokens += measured.tokens - FRAMING_TOKENS
+        trail = self._memory.trail_of(messages[lead:])
+        due = due_places(trail, keep_recent=self.rules.keep_recent, pinned=self._pinned(trail))
+        recap = self._recap_of(trail, due)
+        return _Found(messages, lead, trail, due, recap, lead_tokens + trail.totals[-1])
+
+    def _recap_of(self, trail: Trail, due: set[int]) -> Recap | None:
+        """Find the recap that covers most, unless what must stay beside it leaves no gain."""
+        for recap in self._memory.recaps_of(trail):
+            self._memory.serve(trail, recap)
+            whole = holding(trail, recap, due)
+            if whole is recap or self._saved(trail, whole) > 0:
+                return whole
+        self._memory.serve(trail, None)
+        return None
+
+    def _pinned(self, trail: Trail) -> list[int]:
+        pinned = self.rules.pinned
+        if pinned is None:
+            return []
+        return [at for at in trail.spoken if pinned(trail.messages[at])]
+
+    def _kind_of(self, _message: Any, view: MessageView) -> Kind:
+        mark = self.rules.prefix.strip()
+        role = self.rules.recap_role
+        said_by = ("system", "user") if role == "system" else (role,)
+        if mark and view.role in said_by and view.text.startswith(mark):
+            # Anybody but the system can type the prefix, so theirs must be one of ours.
+            text = view.text.removeprefix(mark).strip()
+            if (
+                view.injected
+                or view.role == "system"
+                or any(text == known.text.strip() for known in self._memory.recaps)
+            ):
+                return "recap"
+        if view.injected and not view.results and not view.calls:
+            return "note"
+        if view.role in ("user", "system") and is_state_block(view.text):
+            return "note"
+        return "said"
+
+    def _note(self, trail: Trail, recap: Recap) -> Any:
+        text = self.rules.prefix + recap.text
+        role = self.rules.recap_role
+        if role == "system" and trail.strict:
+            role = "user"
+        return trail.entries[0].shape.note(text, role)
+
+    def _note_tokens(self, trail: Trail, recap: Recap | None) -> int:
+        if recap is None:
+            return 0
+        if not trail.recap_tokens:
+            measured = self._counts.measure(self._note(trail, recap))
+            trail.recap_tokens = measured.tokens - FRAMING_TOKENS
+        return trail.recap_tokens
+
+    def _saved(self, trail: Trail, recap: Recap | None) -> int:
+        """Count what a recap saves: what it stands for, less what it takes itself."""
+        if recap is None:
+            return 0
+        held = sum(trail.entries[at].tokens for at in held_places(trail, recap))
+        covered = trail.totals[covered_end(trail, recap)]
+        return covered - held - self._note_tokens(trail, recap)
+
+    def _tokens_now(self, found: _Found) -> int:
+        return found.before - self._saved(found.trail, found.recap)
+
+    def _composed(self, found: _Found, recap: Recap) -> list[Any]:
+        trail, lead = found.trail, found.lead
+        return [
+            *found.messages[:lead],
+            self._note(trail, recap),
+            *(trail.messages[at] for at in held_places(trail, recap)),
+            *found.messages[lead + covered_end(trail, recap) :],
+        ]
+
+    # --- answering ------------------------------------------------------------------------------
+
+    def _as_given(
+        self, history: Sequence[Any], found: _Found, reason: CompactionReason
+    ) -> Compaction:
+        outcome = CompactionOutcome(
+            reason=reason, tokens_before=found.before, tokens_after=found.before
+        )
+        return Compaction(messages=history, outcome=outcome)
+
+    def _as_it_stands(
+        self,
+        history: Sequence[Any],
+        found: _Found,
+        reason: CompactionReason,
+        verdict: Verdict | None = None,
+    ) -> Compaction:
+        recap = found.recap
+        outcome = CompactionOutcome(
+            reason=reason,
+            tokens_before=found.before,
+            tokens_after=self._tokens_now(found),
+            covered=recap.covered - len(recap.held) if recap else 0,
+            model_calls=verdict.calls if verdict else 0,
+            shortened=verdict.shortened if verdict else False,
+            error=verdict.error if verdict else None,
+        )
+        messages = self._composed(found, recap) if recap else history
+        return Compaction(messages=messages, outcome=outcome)
+
+    # --- planning -------------------------------------------------------------------------------
+
+    def _is_worth_it(self, found: _Found, fold: Fold) -> bool:
+        """Whether a pass would save enough; bringing one recap up to date has to bring more."""
+        if fold.recaps + (found.recap is not None) == 1:
+            return fold.tokens - fold.recap_tokens >= self.rules.min_update_tokens
+        return fold.tokens >= self.rules.min_gain_tokens
+
+    def _is_refused(self, trail: Trail, fold: Fold, summarizer: object) -> bool:
+        refusal = trail.refusal
+        if refusal is None or refusal.summarizer is not summarizer:
+            return False
+        return trail.chain[-1] == refusal.history or fold.tokens < refusal.enough
+
+    def _pass(self, found: _Found, fold: Fold) -> Pass:
+        rules, trail = self.rules, found.trail
+        digest = trail.chain[fold.covered]
+        entries = [trail.entries[at] for at in fold.places]
+        before = fold.tokens + self._note_tokens(trail, found.recap)
+        allowed = before - rules.min_gain_tokens
+        if before < _SMALL_TOKENS:
+            allowed = before + _SMALL_SLACK
+        cap = max(0, min(rules.max_summary_tokens, allowed))
+        wanted = max(_ASK_TOKENS, rules.trigger_tokens // 2)
+        hint = max(1, min(cap, wanted) - rules.counter(rules.prefix))
+        condenser = Condenser(
+            counter=rules.counter,
+            instruction=rules.instruction,
+            merge_instruction=rules.merge_instruction,
+            prefix=rules.prefix,
+            room=rules.room,
+        )
+        earlier = [found.recap.text] if found.recap else []
+        earlier += [self._unprefixed(entry.view) for entry in entries if entry.kind == "recap"]
+        names: dict[str, str] = {
+            call.id: call.name for entry in entries for call in entry.view.calls
+        }
+        written = self._transcriber.entries(
+            [entry.view for entry in entries if entry.kind == "said"], names
+        )
+        trail.flight = Flight(digest)
+        return Pass(
+            flight=trail.flight,
+            trail=trail,
+            history=trail.chain[-1],
+            digest=digest,
+            recap=found.recap,
+            fold=fold,
+            folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
+            before=self._tokens_now(found),
+            flow=condenser.flow(
+                self._transcriber.recap("\n".join(earlier)), written, hint=hint, cap=cap
+            ),
+        )
+
+    def _unprefixed(self, view: MessageView) -> str:
+        return view.text.removeprefix(self.rules.prefix.strip()).strip()

@@ -1,0 +1,339 @@
+"""What old messages leave behind: `label: value` facts, newest last, what failed, what was settled.
+
+A later call needs the ids, dates, paths and numbers of earlier ones far more often than their
+prose. So old text is read for facts, every fact gets a worth, and the most worthy ones that fit are
+written in the order in which they were last met. Worth grows with
+
+* newness: half of it is gone every dozen entries;
+* mention: what came up in several entries, was said by somebody or given to a tool is in use;
+* kind: ids before dates, identifiers, numbers and other words, which mean little without their id.
+
+Facts of one JSON record stay on one line behind its id, and a record met again replaces what it
+said before. Calls that failed and sentences that settle something stand between the facts.
+How the weights were found is told in `docs/decisions/0010-digest.md`.
+
+Talk is another matter: where no tool was called, what matters is mostly no fact. A long talk leaves
+its ids and dates behind and the sentences that cover most of it (`summarize`), and an open channel
+only the former, because what is wanted of it are its newest lines themselves.
+
+Nothing here knows how a message is shaped or where a digest is put, and nothing is rephrased.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from muntin.conversations.summarize import ExtractiveSummarizer, is_open_channel
+from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.text.boundaries import sentences
+from muntin.text.facts import FactKind, facts_of, is_settling, values_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ("DigestEntry", "digest")
+
+_NEWNESS, _HALF_LIFE = 1.0, 12.0
+_MENTION = 0.5
+_SPOKEN, _CALLED, _ASKED = 1, 2, 4
+"""How a fact was used: said by somebody, given to a tool, asked by the user."""
+_USE = tuple(
+    sum(worth for use, worth in ((_SPOKEN, 0.7), (_CALLED, 1.0), (_ASKED, 0.5)) if uses & use)
+    for uses in range(8)
+)
+"""Worth of all ways a fact was used together."""
+_KIND = {
+    "id": 0.0,
+    "date": -0.6,
+    "name": -1.0,
+    "number": -1.6,
+    "word": -2.2,
+    "failed": 0.8,
+    "settled": -0.4,
+}
+_OWN = frozenset({"id", "date", "name"})
+"""Kinds of facts that say something without their record."""
+_USES_BY_ROLE = {"user": _SPOKEN | _ASKED, "assistant": _SPOKEN}
+_RemarkKind: TypeAlias = Literal["failed", "settled"]
+_ItemKind: TypeAlias = FactKind | _RemarkKind
+_BEHIND = 0.01
+"""How far behind its head a number or a word of a record ranks at least: alone it says nothing."""
+_TALK = 12
+"""Messages without a single tool call that are a talk."""
+_IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
+"""Share of a digest's room that the ids and dates of a talk take at most."""
+_LONGEST_REMARK = 200
+"""Characters of a failure or a statement; a quotation, not a transcript."""
+_EDGE = 600
+"""Characters at either end of a result in which a failure is looked for."""
+
+_FAILED_LINE = re.compile(
+    r"(?:error|traceback|exception|failed|failure|fatal)\b|[\w.]{0,80}(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
+_DECORATION = " \t<>*#!-"
+"""What stands before the first word of a line in logs and lists."""
+_FAILED_CODE = re.compile(r"(?:exit|return) ?(?:code|status)\W{1,3}[1-9]")
+"""In small letters, and without a border in front: so it looks at a long line twice as fast."""
+_FAILED_WORDS = ("error", "exception", "traceback", "fail", "fatal", "exit", "return")
+"""What neither of the two finds anything without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestEntry:
+    """One old message, tool call or tool result, as plain values."""
+
+    text: str = ""
+    """What was said, or what the tool returned."""
+    role: str = ""
+    """`user`, `assistant`, `tool`, ...; empty when unknown."""
+    tool: str = ""
+    """Name of the tool for a call or a result; empty otherwise."""
+    arguments: str = ""
+    """Arguments of a call, as JSON; empty for everything that is not a call."""
+    call_id: str = ""
+    """Id of the call that this is, or that this result answers; empty where there is none: then a
+    result answers the oldest call of its tool that waits for one."""
+    is_error: bool = False
+    """Whether the result says that the call failed. Words that say so are recognised as well."""
+
+
+def digest(
+    entries: Sequence[DigestEntry],
+    *,
+    max_tokens: int,
+    counter: TokenCounter = count_tokens,
+    known: str = "",
+) -> str:
+    """Write what old entries leave behind, newest last, never above `max_tokens`.
+
+    Deterministic; linear in the text but for one sort of the facts.
+
+    Args:
+        entries: The old messages, calls and results, oldest first.
+        max_tokens: Tokens the digest may take, by `counter` on the whole text.
+        counter: Counts the text. It need not be additive.
+        known: Text that stays in the context anyway: ids and dates in it are not repeated.
+
+    Returns:
+        Lines like `reservation_id: 4XGCCM, cabin: business`, and sentences of a long talk behind
+        them; empty when there is nothing to say or not even one fact fits.
+
+    ```python
+    from muntin.conversations.digest import DigestEntry, digest
+
+    old = [
+        DigestEntry(role="user", text="Please cancel my order #W37 of 2024-05-19."),
+        DigestEntry(tool="cancel", arguments='{"order_id": "#W37"}'),
+        DigestEntry(role="tool", tool="cancel", text="Error: order is already delivered"),
+    ]
+    print(digest(old, max_tokens=40))
+    #> order: 2024-05-19, order_id: #W37
+    #> failed: cancel #W37: Error: order is already delivered
+    ```
+    """
+    table = _Table(entries, known=set(values_in(known)))
+    ranked = table.ranked()
+    if not _is_talk(entries):
+        return _written(table, ranked, max_tokens, counter)
+    ids = [item for item in ranked if item.kind in ("id", "date")]
+    lines = [line for entry in entries for line in entry.text.splitlines()]
+    if is_open_channel(lines):
+        return _written(table, ids, int(_IDS_OF_CHANNEL * max_tokens), counter)
+    facts = _written(table, ids, int(_IDS_OF_TALK * max_tokens), counter)
+    left = max_tokens - (counter(f"{facts}\n") if facts else 0)
+    gist = ExtractiveSummarizer(counter=counter)("\n".join(lines), max_tokens=left)
+    both = "\n".join(filter(None, (facts, gist)))
+    return both if counter(both) <= max_tokens else facts
+
+
+def _is_talk(entries: Sequence[DigestEntry]) -> bool:
+    """Say whether people, or a person and a model, only talked."""
+    return len(entries) >= _TALK and not any(
+        entry.tool or entry.arguments or entry.role == "tool" for entry in entries
+    )
+
+
+def _written(table: _Table, ranked: Sequence[_Item], max_tokens: int, counter: TokenCounter) -> str:
+    """Write as many of some items as fit, the most worthy ones."""
+
+    def written(size: int) -> str:
+        return table.render(ranked[:size])
+
+    return written(_most_that_fit(len(ranked), max_tokens, lambda n: counter(written(n))))
+
+
+def _most_that_fit(most: int, limit: int, cost: Callable[[int], int]) -> int:
+    """Find how many fit, looking at no more than twice as many: double first, then narrow down.
+
+    Every other step expects the cost to grow evenly, which finds the place in a few; the steps
+    between halve what is left, whatever the cost does.
+    """
+    low, below, high, above = 0, 0, 1, 0
+    while high <= most and (above := cost(high)) <= limit:
+        low, below, high = high, above, 2 * high
+    if high > most:
+        high, above = most + 1, 0
+    is_even = True
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_even and above > limit:
+            expected = low + (limit - below) * (high - low) // (above - below)
+            middle = min(max(expected, low + 1), high - 1)
+        is_even = not is_even
+        reached = cost(middle)
+        if reached <= limit:
+            low, below = middle, reached
+        else:
+            high, above = middle, reached
+    return low
+
+
+@dataclass(slots=True)
+class _Item:
+    """A fact or a remark, with all that is known about its use."""
+
+    label: str
+    value: str
+    kind: _ItemKind
+    group: object
+    """Items of one group share a line."""
+    entry: int
+    order: int
+    head: str = ""
+    uses: int = 0
+    mentions: int = 1
+    worth: float = 0.0
+    text: str = ""
+    """How it reads; written when it is first asked for."""
+
+    def __str__(self) -> str:
+        if not self.text:
+            self.text = f"{self.label}: {self.value}" if self.label else self.value
+        return self.text
+
+
+class _Table:
+    """Everything worth saying about some entries, each thing once."""
+
+    def __init__(self, entries: Sequence[DigestEntry], known: set[str]) -> None:
+        self._items: dict[object, _Item] = {}
+        self._order = 0
+        self._entries = len(entries)
+        calls: dict[object, DigestEntry] = {}
+        for at, entry in enumerate(entries):
+            if entry.role != "tool" and (entry.tool or entry.arguments):
+                calls[entry.call_id or at] = entry
+            if entry.arguments:
+                self._add_facts(entry.arguments, at, _CALLED)
+            if entry.text:
+                self._add_facts(entry.text, at, _USES_BY_ROLE.get(entry.role, 0))
+            for label, remark, kind in _remarks(entry, calls):
+                self._add_remark(label, remark, kind, at)
+        self._known = known
+
+    def _add_facts(self, text: str, at: int, uses: int) -> None:
+        items, order = self._items, self._order
+        for label, value, kind, record, head in facts_of(text):
+            order += 1
+            key: object = value
+            if kind not in _OWN:
+                key = (head, label) if head else (label, value)
+            group: object = ("head", head) if head else (at, record)
+            item = items.get(key)
+            if item is None:
+                items[key] = _Item(label, value, kind, group, at, order, head, uses)
+                continue
+            item.mentions += item.entry != at
+            item.label = label or item.label
+            item.value, item.group, item.head = value, group, head
+            item.entry, item.order = at, order
+            item.uses |= uses
+        self._order = order
+
+    def _add_remark(self, label: str, remark: str, kind: _RemarkKind, at: int) -> None:
+        self._order += 1
+        self._items.pop((label, remark), None)
+        self._items[label, remark] = _Item(label, remark, kind, self._order, at, self._order)
+
+    def ranked(self) -> list[_Item]:
+        """Order the items by worth, most worthy first; newer first among equals."""
+        newest = self._entries - 1
+        newness = [_NEWNESS * math.exp2((at - newest) / _HALF_LIFE) for at in range(newest + 1)]
+        items = self._items.values()
+        for item in items:
+            item.worth = _KIND[item.kind] + newness[item.entry] + _USE[item.uses]
+            if item.mentions > 1:
+                item.worth += _MENTION * math.log2(item.mentions)
+        for item in items:
+            if item.head and item.kind in ("number", "word"):
+                head = self._items.get(item.head)
+                if head is not None:
+                    item.worth = min(item.worth, head.worth - _BEHIND)
+        new = [item for item in items if item.value not in self._known]
+        return sorted(new, key=attrgetter("worth", "order"), reverse=True)
+
+    def render(self, items: Sequence[_Item]) -> str:
+        """Write items, those of one record on one line, by when the record was last met."""
+        lines: dict[object, list[_Item]] = {}
+        for item in sorted(items, key=attrgetter("order")):
+            lines.setdefault(item.group, []).append(item)
+        ordered = sorted(lines.values(), key=lambda line: line[-1].order)
+        return "\n".join(", ".join(map(str, line)) for line in ordered)
+
+
+def _remarks(
+    entry: DigestEntry, calls: dict[object, DigestEntry]
+) -> Iterator[tuple[str, str, _RemarkKind]]:
+    """Quote what an entry says in words that the next step must not forget."""
+    if entry.role == "tool":
+        call = _answered(entry, calls)
+        problem = _problem(entry)
+        if problem:
+            values = ", ".join(f.value for f in facts_of(call.arguments)) if call else ""
+            name = entry.tool or (call.tool if call else "")
+            what = " ".join(filter(None, (name, _cut(values, 80))))
+            yield "failed", _cut(f"{what}: {problem}" if what else problem), "failed"
+    elif entry.role in ("user", "assistant") and not entry.text.lstrip().startswith(("{", "[")):
+        # Most texts settle nothing, and are not worth being parted into sentences.
+        for line in entry.text.split("\n") if is_settling(entry.text) else ():
+            for sentence in sentences(line) if is_settling(line) else ():
+                if is_settling(sentence):
+                    said = _cut(sentence)
+                    yield ("said" if entry.role == "user" else "noted"), said, "settled"
+
+
+def _answered(entry: DigestEntry, calls: dict[object, DigestEntry]) -> DigestEntry | None:
+    """Take out the call that a result answers; `None` when it is not among them."""
+    if entry.call_id:
+        return calls.pop(entry.call_id, None)
+    key = next((key for key, call in calls.items() if entry.tool in ("", call.tool)), None)
+    return None if key is None else calls.pop(key)
+
+
+def _problem(entry: DigestEntry) -> str:
+    """Quote the line that says why a call failed; empty when it did not."""
+    text = entry.text.strip()
+    if len(text) > 2 * _EDGE:
+        text = f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    found: list[str] = []
+    folded = text.lower()
+    if any(word in folded for word in _FAILED_WORDS):
+        found = [line.strip() for line in text.splitlines() if _tells_failure(line)]
+    if found:
+        telling = [line for line in found if ":" in line and len(line) > 12]
+        return (telling or found)[-1]
+    return text.partition("\n")[0] or "failed" if entry.is_error else ""
+
+
+def _tells_failure(line: str) -> bool:
+    return bool(_FAILED_LINE.match(line.lstrip(_DECORATION)) or _FAILED_CODE.search(line.lower()))
+
+
+def _cut(text: str, length: int = _LONGEST_REMARK) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"

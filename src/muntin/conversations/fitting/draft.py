@@ -1,0 +1,365 @@
+"""A conversation while it is being fitted: what stays, what each message costs now, and why.
+
+The draft never touches the messages it was given. A message whose results are cut is replaced by a
+changed copy of its own shape; a message that goes is only marked. Every size is the count of the
+message as it would be sent, so the total of a draft is the count of its output, not an estimate.
+It decides nothing: `escalation` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from muntin.conversations.outline import outline_of
+from muntin.counting.media_tokens import media_tokens
+from muntin.counting.message_tokens import REPLY_TOKENS
+from muntin.errors import ConfigurationError
+from muntin.messages.turns import in_flight, leading_system, newest_user
+from muntin.report import Event
+from muntin.state.reinjection import is_state_block
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from muntin.counting.measured import Conversation
+    from muntin.counting.message_counts import MessageCounts
+    from muntin.messages.message import Role
+    from muntin.messages.shapes import MessageView
+    from muntin.messages.turns import Unit
+    from muntin.prompts import PromptRegistry
+    from muntin.report import DecisionKind, Reason
+
+__all__ = ("Draft", "Plan", "Shorten", "note_headings")
+
+Shorten = Callable[[str, int, int, str], str]
+"""Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text`."""
+
+_NOTE_ROLES = ("user", "system", "assistant")
+"""Roles in which something can be told; `tool` answers a call."""
+_COUNT = "{count}"
+"""What stands in a heading for how many messages are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one fit was asked for."""
+
+    budget: int
+    """Tokens the request may take."""
+    prompts: PromptRegistry
+    """Texts of notes and marks."""
+    shorten: Shorten
+    """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text` that fits."""
+    note_role: Role = "user"
+    """Role of the note that stands for what is left out."""
+    question: str | None = None
+    """What to recall older messages for; `None` recalls none."""
+    summarizer: object = None
+    """Who writes recaps, for telling one from another; `None` asks nobody."""
+
+
+def note_headings(prompts: PromptRegistry) -> re.Pattern[str]:
+    """Match what notes of earlier fits begin with: the whole heading, in whatever language.
+
+    A heading without a letter of its own would make a note of every number somebody says.
+    """
+
+    def every(*keys: str) -> str:
+        texts = (
+            text for key in keys for text in (prompts.get(key), *prompts.in_every_language(key))
+        )
+        own = [
+            text for text in dict.fromkeys(texts) if any(map(str.isalpha, text.replace(_COUNT, "")))
+        ]
+        return "|".join(re.escape(text).replace(re.escape(_COUNT), r"\d+") for text in own)
+
+    facts = every("conversation.digest", "conversation.omitted")
+    summary = every("trajectory.agent.marker")
+    return re.compile(rf"(?:{facts})(?:\n|\Z)|(?:{summary})(?=\S|\Z)")
+
+
+class Draft:
+    """Hold the working state of one fit."""
+
+    def __init__(
+        self,
+        messages: Sequence[Any],
+        counts: MessageCounts,
+        *,
+        tool_tokens: int,
+        prompts: PromptRegistry,
+        note_role: Role,
+        read: Conversation | None = None,
+    ) -> None:
+        if note_role not in _NOTE_ROLES:
+            known = ", ".join(_NOTE_ROLES)
+            raise ConfigurationError(f"note_role is one of {known}, not {note_role!r}")
+        self.messages = messages
+        self.counts = counts
+        self.counter = counts.counter
+        read = counts.read(messages) if read is None else read
+        self.measured = read.measured
+        # What is out costs nothing, and nothing else costs nothing: every message is framed.
+        self.size = read.sizes[:]
+        self.overhead = tool_tokens + REPLY_TOKENS
+        self.total = sum(self.size) + self.overhead
+        self.prompts = prompts
+        self.note_role = note_role
+        self.changed: dict[int, Any] = {}
+        self.why: dict[int, tuple[DecisionKind, Reason]] = {}
+        self.note: Any = None
+        self.note_tokens = 0
+        self.state_tokens = 0
+        self.note_text = ""
+        self.allowance = 0
+        self.recalled: set[int] = set()
+        self.notes: list[str] = []
+        self.events: list[Event] = []
+        self.was_read = False
+
+    def read(self) -> None:
+        """Find units and what is protected; only needed when something has to go."""
+        self.was_read = True
+        self.headings = note_headings(self.prompts)
+        self._said = self._never_ours()
+        self.outline = outline_of(
+            self.measured,
+            self.counts,
+            read=self._marked,
+            key=(self.headings, self.note_role, self._said),
+        )
+        views = self.views = self.outline.views
+        self.units = self.outline.units
+        self.leading = leading_system(views)
+        self.question = newest_user(views)
+        self.tail = in_flight(views, self.units)
+        self.verbatim = {*self.outline.pinned, *range(self.leading)}
+        if self.question is not None and not views[self.question].results:
+            self.verbatim.add(self.question)
+        self._names: dict[int, dict[str, str]] = {}
+        held = {self.outline.unit_at[index] for index in self.verbatim}
+        if self.question is not None:
+            held.add(self.outline.unit_at[self.question])
+        if self.tail is not None:
+            held.add(self.outline.unit_at[self.tail.first])
+        self._held = held
+        self.held = [self.units[place] for place in sorted(held)]
+
+    def _marked(self, view: MessageView) -> MessageView:
+        """Mark a note of an earlier fit: it comes back as an ordinary message with our heading."""
+        if view.role not in ("user", "system", self.note_role):
+            return view
+        is_note = self.headings.match(view.text) and view not in self._said
+        return view._replace(injected=True) if is_note or _is_state(view) else view
+
+    def _never_ours(self) -> tuple[MessageView, ...]:
+        """Find what reads like a note and is the caller's: the newest question, the instruction."""
+        asked = (one.view for one in reversed(self.measured) if one.view.is_user_turn)
+        said = [next((view for view in asked if not _is_state(view)), None)]
+        if self.note_role != "system":
+            said += [one.view for one in self.measured[:1] if one.view.role == "system"]
+        return tuple(view for view in said if view and self.headings.match(view.text))
+
+    def drop_state(self) -> None:
+        """Take out the state an earlier fit put in: a newer one takes its place."""
+        for index in self.outline.injected:
+            unit = self.unit_of(index)
+            if len(unit.indices) == 1 and is_state_block(self.views[index].text):
+                self.drop([unit], "dropped", "superseded")
+
+    def drop_orphans(self) -> None:
+        """Take out results without a call, those that are held excepted."""
+        free = [place for place in self.outline.orphans if place not in self._held]
+        self.drop([self.units[place] for place in free], "dropped", "orphaned")
+
+    def drop(self, units: Sequence[Unit], kind: DecisionKind, reason: Reason) -> None:
+        """Take whole units out."""
+        if not units:
+            return
+        indices = [index for unit in units for index in unit.indices]
+        size = np.asarray(self.size)  # a view, not a copy
+        self.total -= int(size[indices].sum())
+        size[indices] = 0
+        self.why.update(dict.fromkeys(indices, (kind, reason)))
+        if self.changed:
+            for index in indices:
+                self.changed.pop(index, None)
+
+    def write_results(
+        self, index: int, texts: dict[str, str], reason: Reason, *, bare: Collection[str] = ()
+    ) -> None:
+        """Let results of one message read differently; those in `bare` lose their media as well."""
+        shape = self.measured[index].shape
+        self._replace(index, shape.with_results(self.messages[index], texts, bare=bare))
+        self.why[index] = ("shortened", reason)
+
+    def restore(self, index: int) -> None:
+        """Put a shortened message back as it was."""
+        if index in self.changed:
+            self._replace(index, self.messages[index])
+            del self.changed[index]
+            self.why.pop(index, None)
+
+    def _replace(self, index: int, message: Any) -> None:
+        self.changed[index] = message
+        tokens = self.counts.measure(message).tokens
+        self.total += tokens - self.size[index]
+        self.size[index] = tokens
+
+    def write_note(self, message: Any) -> None:
+        """Put a note after the leading system messages, in place of the one before."""
+        self.total -= self.note_tokens
+        self.note = message
+        self.note_tokens = 0 if message is None else self.counts.measure(message).tokens
+        self.total += self.note_tokens
+
+    def tell(self, what: str, before: int) -> None:
+        """Remember for the report that something happened to the whole."""
+        self.events.append(Event(what=what, before=before, after=self.total, covered=len(self.why)))
+
+    def is_out(self, index: int) -> bool:
+        """Whether a message has been taken out."""
+        return not self.size[index]
+
+    @property
+    def messages_out(self) -> int:
+        """How many messages have been taken out."""
+        return self.size.count(0)
+
+    def shortenable(self, indices: Iterable[int]) -> list[int]:
+        """List the messages among `indices` whose results may be cut."""
+        return [
+            index
+            for index in indices
+            if self.views[index].results and index not in self.verbatim and not self.is_out(index)
+        ]
+
+    def result_sizes(self, index: int) -> tuple[int, ...]:
+        """Count what each result of a message costs, its media included."""
+        one = self.measured[index]
+        if not one.view.media:
+            return one.result_tokens
+        return tuple(
+            tokens + sum(map(media_tokens, result.media))
+            for tokens, result in zip(one.result_tokens, one.view.results, strict=True)
+        )
+
+    def tool_name(self, index: int, call_id: str) -> str:
+        """Name the tool a result came from; "" when unknown."""
+        unit = self.unit_of(index)
+        names = self._names.get(unit.first)
+        if names is None:
+            calls = (call for other in unit.indices for call in self.views[other].calls)
+            names = self._names[unit.first] = {call.id: call.name for call in calls}
+        return names.get(call_id) or self.views[index].name or ""
+
+    def is_held(self, unit: Unit) -> bool:
+        """Whether a unit holds something protected or is in flight."""
+        return self.outline.unit_at[unit.first] in self._held
+
+    def earlier_notes(self) -> set[int]:
+        """List the positions of notes that earlier fits wrote."""
+        return {i for i in self.outline.injected if self.headings.match(self.views[i].text)}
+
+    def unit_of(self, index: int) -> Unit:
+        """Find the unit a message belongs to."""
+        return self.units[self.outline.unit_at[index]]
+
+    def results_over(self, limit: int) -> list[int]:
+        """List the messages with results that cost more than `limit`, by unit."""
+        carrying = np.asarray(self.outline.carrying, dtype=np.int64)
+        return carrying[np.asarray(self.size)[carrying] > limit].tolist()
+
+    def sizes_of_units(self, most: int | None = None) -> NDArray[np.int64]:
+        """Add up what every unit costs now; 0 means that it is out.
+
+        Args:
+            most: What a message with results is taken to cost at most; `None` takes it as it is.
+
+        Returns:
+            One number of tokens for each of `units`.
+        """
+        sizes = np.array(self.size)
+        carrying = np.asarray(self.outline.carrying)
+        if most is not None and len(carrying):
+            sizes[carrying] = np.minimum(sizes[carrying], most)
+        # Floating point holds whole numbers up to 2**53, which no conversation comes near.
+        summed = np.bincount(
+            np.asarray(self.outline.unit_at), weights=sizes, minlength=len(self.units)
+        )
+        return summed.astype(np.int64)
+
+    def loose(self) -> NDArray[np.bool_]:
+        """Mark the units that are neither held, nor out, nor waiting for a result."""
+        marked = self.sizes_of_units() > 0
+        marked[[*self._held, *self.outline.unanswered]] = False
+        return marked
+
+    def interrupted(self) -> list[Unit]:
+        """List the units that wait for a result and are neither held nor out."""
+        units = [self.units[p] for p in self.outline.unanswered if p not in self._held]
+        return [unit for unit in units if not self.is_out(unit.first)]
+
+    def pick(self, marked: NDArray[np.bool_]) -> list[Unit]:
+        """List the marked units, oldest first."""
+        return list(compress(self.units, marked.tolist()))
+
+    def written(self) -> dict[str, int]:
+        """Tokens of what this library wrote in."""
+        return {"digest": self.note_tokens, "state": self.state_tokens}
+
+    def folded(self) -> list[Unit]:
+        """List the units that are out, oldest first."""
+        return self.pick(self.sizes_of_units() == 0)
+
+    def current_results(self, indices: Iterable[int]) -> list[str]:
+        """List result texts as they read now."""
+        return [
+            result.text
+            for index in indices
+            for result in self.counts.measure(
+                self.changed.get(index, self.messages[index])
+            ).view.results
+        ]
+
+    def body(self, view: MessageView) -> str:
+        """Read a message without the heading that an earlier fit gave it."""
+        heading = self.headings.match(view.text) if view.injected else None
+        return view.text[heading.end() :] if heading else view.text
+
+    def output(self, *, note_before: int | None = None) -> list[Any]:
+        """Write the messages that stay, in their order, with the note in its place.
+
+        Args:
+            note_before: Position the note goes in front of; `None` puts it behind the leading
+                system messages. It moves forward out of the middle of a unit that stays.
+        """
+        place = self.leading if note_before is None else note_before
+        for unit in self.units:
+            if unit.first >= place:
+                break
+            if place <= unit.last and not self.is_out(unit.first):
+                place = unit.first
+        messages = list(self.messages)
+        for index, message in self.changed.items():
+            messages[index] = message
+        if self.note is None:
+            return list(compress(messages, self.size))
+        before, after = messages[:place], messages[place:]
+        return [
+            *compress(before, self.size),
+            self.note,
+            *compress(after, self.size[place:]),
+        ]
+
+
+def _is_state(view: MessageView) -> bool:
+    return view.text.startswith("<") and is_state_block(view.text)

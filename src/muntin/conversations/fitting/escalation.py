@@ -1,0 +1,126 @@
+"""Bring a conversation inside its budget, with the least loss first.
+
+The steps, each only when the ones before were not enough: results that say nothing new, old
+results that are too long, old units folded into a note of facts, results of the round in flight.
+What is protected is never touched; when it alone is over the budget, `require_room` says so before
+anything is done. A low-water mark (`_SLACK`) leaves room for the steps that follow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.conversations.fitting.folding import (
+    fold,
+    fold_everything,
+    retell,
+    tell_less,
+    write_note,
+)
+from muntin.conversations.fitting.shortening import (
+    LEAST_TEXT,
+    drop_repeats,
+    room_for_held,
+    shorten_held,
+    shorten_old,
+)
+from muntin.errors import ContextWindowExceeded
+
+if TYPE_CHECKING:
+    from muntin.conversations.fitting.draft import Draft, Plan
+    from muntin.messages.turns import Unit
+    from muntin.runtime.flow import Flow
+
+__all__ = ("require_room", "shrink")
+
+_SLACK = 0.05
+"""Share of the room that stays free after a cut."""
+_SLACK_BESIDE_RECALL = 0.02
+"""The same when a question chooses what stays: another one cuts elsewhere anyway."""
+
+
+def require_room(draft: Draft, plan: Plan) -> int:
+    """Count what must stay at least, and refuse a budget below it.
+
+    Raises:
+        ContextWindowExceeded: The protected part alone is over the budget.
+    """
+    parts: dict[str, int] = {}
+    for unit in draft.held:
+        for index in unit.indices:
+            name = _part_name(draft, unit, index)
+            parts[name] = parts.get(name, 0) + _least(draft, index)
+    parts["tools and framing"] = draft.overhead
+    needed = sum(parts.values())
+    if needed > plan.budget:
+        raise ContextWindowExceeded(
+            "the protected messages", needed=needed, available=plan.budget, parts=parts
+        )
+    return needed
+
+
+def _least(draft: Draft, index: int) -> int:
+    """Count the least a held message can be cut to."""
+    one = draft.measured[index]
+    if not draft.shortenable((index,)):
+        return one.tokens
+    least = draft.counter(LEAST_TEXT)
+    return one.tokens - sum(max(tokens - least, 0) for tokens in draft.result_sizes(index))
+
+
+def _part_name(draft: Draft, unit: Unit, index: int) -> str:
+    if index < draft.leading:
+        return "system"
+    if index == draft.question:
+        return "newest user message"
+    if draft.views[index].pinned:
+        return "pinned"
+    return "tool round in flight" if unit is draft.tail else "bound to protected messages"
+
+
+def shrink(draft: Draft, plan: Plan) -> Flow[None]:
+    """Shrink a draft until it is inside the budget.
+
+    Raises:
+        ContextWindowExceeded: The protected part alone is over the budget.
+    """
+    floor = require_room(draft, plan)
+    fixed = draft.overhead + sum(draft.size[: draft.leading])
+    room = max(plan.budget - fixed, 0)
+    slack = _SLACK_BESIDE_RECALL if plan.question else _SLACK
+    target = max(plan.budget - int(slack * room), floor)
+    draft.drop_orphans()
+    if draft.total > target:
+        drop_repeats(draft, plan)
+    if draft.total > target:
+        shorten_old(draft, plan, target, room)
+    if draft.total > target:
+        yield from fold(draft, plan, target, room)
+    if draft.total > plan.budget:
+        _shorten_last(draft, plan, target)
+
+
+def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
+    """Cut what is in flight; then give up, one by one, what is not protected."""
+    # A result of the round in flight says at least where its original is, before facts are told.
+    room = room_for_held(draft, plan.budget)
+    if room < 0 <= room + draft.note_tokens and draft.note_text:
+        tell_less(draft, plan, draft.note_tokens + room)
+    # Facts of what is cut here go into the note, as far as the note has room left.
+    spare = 0
+    if draft.note is not None:
+        room = max(room_for_held(draft, target), 0)
+        left = max(draft.allowance - draft.note_tokens, 0)
+        spare = min(left, draft.total - plan.budget, room)
+    cut = shorten_held(draft, plan, target - spare)
+    retell(draft, plan, cut, target - draft.total)
+    if draft.total > plan.budget:
+        fold_everything(draft, plan)
+    if draft.total > plan.budget and draft.note_text:
+        write_note(draft, plan, "")
+    if draft.total > plan.budget:
+        draft.drop(draft.interrupted(), "dropped", "interrupted")
+    if draft.total > plan.budget:
+        draft.write_note(None)
+    if draft.total > plan.budget or draft.note is None:
+        shorten_held(draft, plan, plan.budget)

@@ -1,0 +1,374 @@
+"""Fold old units of a conversation into one note: which go, and what they leave behind.
+
+Old units go oldest first and whole. They leave `label: value` facts, newest last, and a recap
+beside them when a summariser may be asked. When the question is known, older units that speak of
+it stay word for word instead of newer ones that do not.
+
+Cuts move in steps, so that while a conversation grows most calls cut where the call before did and
+write the same note: the prompt prefix stays what the provider has cached.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muntin.conversations.digest import DigestEntry, digest
+from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of
+from muntin.conversations.recall import plan as plan_recall
+from muntin.counting.message_tokens import FRAMING_TOKENS
+from muntin.counting.truncation import truncate_to_tokens
+from muntin.runtime.comparing import Same
+from muntin.runtime.flow import Flow, SummaryRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from muntin.conversations.fitting.draft import Draft, Plan
+    from muntin.counting.tokens import TokenCounter
+    from muntin.messages.turns import Unit
+
+__all__ = (
+    "entries_of",
+    "fold",
+    "fold_everything",
+    "retell",
+    "tell_less",
+    "transcript_line",
+    "write_note",
+)
+
+_STEP = 0.10
+"""Share of the room by which a cut moves."""
+_DIGEST = 0.50
+"""Share of the room the digest may take."""
+_DIGEST_BESIDE_RECALL = 0.02
+"""The same when older messages are recalled word for word."""
+_LEAST_DIGEST = 0.10
+"""Share of the room the digest may take at least, beside however large a round in flight."""
+_DIGEST_TOKENS = 4_000
+"""Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
+_TRIES = 3
+"""How often a digest is written by estimate before every try is counted whole."""
+_CAP_IN_TAIL = 0.20
+"""Share of the room one old result may take when units are folded as well."""
+_TASK = 0.06
+"""Share of the room the first request may take to stay word for word."""
+_ENTRY_CHARACTERS = 20_000
+"""Characters of one message that are looked at where nothing else bounds them."""
+_CHARACTERS_PER_TOKEN = 100
+"""Characters of old text looked at for each token that may be told of it."""
+_DIGESTED_CHARACTERS = 100_000
+"""Characters of old text a digest looks at, at most, beside the first request."""
+
+
+def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
+    """Take old units out and leave a note, so that the draft comes to `target` if it can."""
+    for index in [i for i in draft.changed if draft.why[i][1] == "oversized"]:
+        draft.restore(index)
+    marked = _foldable(draft, keep_task_within=int(_TASK * room))
+    if not marked.any():
+        return
+    cap = cap_for(_CAP_IN_TAIL, room)
+    share = _DIGEST_BESIDE_RECALL if plan.question else _DIGEST
+    draft.allowance = min(int(share * room), _DIGEST_TOKENS)
+    # What is in flight comes before the facts of what is old, all but the most important ones.
+    held = draft.total - int(draft.sizes_of_units()[draft.loose()].sum())
+    least = int(_LEAST_DIGEST * room)
+    draft.allowance = min(draft.allowance, max(target - held, least))
+    folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
+    draft.drop(folded, "summarised", "digested")
+    _cut_long(draft, plan, kept, cap)
+    if plan.summarizer is not None:
+        text = yield from _recap(draft, plan, text)
+    write_note(draft, plan, text)
+    # What was expected was an estimate; what is left over goes the same way, oldest first.
+    for unit in kept:
+        if draft.total <= target:
+            break
+        draft.drop([unit], "summarised", "digested")
+
+
+def _cut_long(draft: Draft, plan: Plan, kept: Sequence[Unit], cap: int) -> None:
+    """Cut the results over `cap` of the units that stay."""
+    long = [i for i in draft.results_over(cap + FRAMING_TOKENS) if i not in draft.changed]
+    if not long:
+        return
+    may_be_cut = {unit.first for unit in kept}
+    for index in draft.shortenable(long):
+        if draft.unit_of(index).first in may_be_cut:
+            cut_results(draft, plan, index, cap)
+
+
+def _choose(
+    draft: Draft, plan: Plan, marked: NDArray[np.bool_], target: int, cap: int, step: int
+) -> tuple[list[Unit], list[Unit], str]:
+    """Choose the units that go and those that stay, and write what the former leave behind."""
+    foldable = draft.pick(marked)
+    sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
+    # The note of an earlier fit goes first, wherever it stands: this fit writes the one note.
+    noted = draft.earlier_notes()
+    notes = sum(unit.first in noted for unit in foldable) if noted else 0
+    if notes:
+        order = sorted(range(len(foldable)), key=lambda at: foldable[at].first not in noted)
+        foldable, sizes = [foldable[at] for at in order], sizes[order]
+    expected = int(sizes.sum())
+    now = int(draft.sizes_of_units()[marked].sum())
+    excess = draft.total - now + expected - target
+
+    def chosen(note: int) -> tuple[list[Unit], list[Unit]]:
+        if plan.question:
+            gone, stay = _not_recalled(
+                draft, plan, foldable[notes:], sizes[notes:].tolist(), expected - excess - note
+            )
+            return [*foldable[:notes], *gone], stay
+        oldest = max(_oldest(sizes, excess + note, step), notes)
+        return foldable[:oldest], foldable[oldest:]
+
+    folded, kept = chosen(draft.allowance)
+    text, tokens = _facts(draft, plan, folded, draft.allowance)
+    # Rounded like the cut, so that one more fact does not move the cut.
+    spent = -(-(tokens + 4 * FRAMING_TOKENS) // step) * step
+    if spent < draft.allowance - step:
+        # The old part holds fewer facts than there is room for: keep more of it word for word.
+        folded, kept = chosen(spent)
+        text, _ = _facts(draft, plan, folded, draft.allowance)
+    return folded, kept, text
+
+
+def _foldable(draft: Draft, *, keep_task_within: int) -> NDArray[np.bool_]:
+    """Mark the units that may go: not held, no open calls, not the first request."""
+    marked = draft.loose()
+    task = draft.outline.first_user
+    if task is not None and draft.size[task] <= keep_task_within:
+        marked[draft.outline.unit_at[task]] = False
+    return marked
+
+
+def _oldest(sizes: NDArray[np.int64], excess: int, step: int) -> int:
+    """Count the oldest units that together free `excess`, rounded up to whole steps."""
+    wanted = -(-excess // step) * step
+    if wanted <= 0:
+        return 0
+    return min(int(np.searchsorted(sizes.cumsum(), wanted)) + 1, len(sizes))
+
+
+def _not_recalled(
+    draft: Draft, plan: Plan, foldable: Sequence[Unit], sizes: Sequence[int], room: int
+) -> tuple[list[Unit], list[Unit]]:
+    """Part what is neither recent nor asked for from what is."""
+    texts = [
+        "\n".join(transcript_line(entry) for entry in entries_of(draft, unit.indices))
+        for unit in foldable
+    ]
+    kept = plan_recall(
+        texts, plan.question, max_tokens=max(room, 0), counter=draft.counter, costs=sizes
+    )
+    recalled = set(kept.recalled)
+    draft.recalled.update(i for at in recalled for i in foldable[at].indices)
+    stays = set(kept.kept)
+    return (
+        [unit for at, unit in enumerate(foldable) if at not in stays],
+        [unit for at, unit in enumerate(foldable) if at in stays],
+    )
+
+
+def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> tuple[str, int]:
+    """Write the facts of some units within `allowance` tokens, heading included."""
+    indices = [i for unit in folded for i in unit.indices]
+    heading = plan.prompts.render("conversation.digest", count=len(indices))
+    left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
+    if left <= 0 or not folded:
+        return "", 0
+
+    told = [draft.measured[index] for index in indices]
+    written = draft.counts.recall(left, told)
+    if written is None:
+        written = _digest(_digested(draft, indices, left), left, draft.counter, "")
+        draft.counts.remember(left, told, written)
+    return written
+
+
+class _ByLine:
+    """Estimate a text by its lines, each counted once: a digest is tried in many lengths."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {"": 0}
+
+    def __call__(self, text: str) -> int:
+        lines = text.split("\n")
+        for line in lines:
+            if line not in self._known:
+                self._known[line] = self._counter(line)
+        return sum(self._known[line] for line in lines) + len(lines) - 1
+
+
+def _digest(
+    entries: Sequence[DigestEntry], max_tokens: int, counter: TokenCounter, known: str
+) -> tuple[str, int]:
+    """Write a digest that fits by the real counter, having counted little more than once.
+
+    Returns:
+        The text, and its tokens.
+    """
+    estimate, aim = _ByLine(counter), max_tokens
+    for _ in range(_TRIES):
+        text = digest(entries, max_tokens=aim, counter=estimate, known=known)
+        tokens = counter(text) if text else 0
+        if tokens <= max_tokens:
+            return text, tokens
+        aim -= tokens - max_tokens + 1
+        if aim < 1:
+            break
+    text = digest(entries, max_tokens=max_tokens, counter=counter, known=known)
+    return text, counter(text) if text else 0
+
+
+def _digested(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:
+    """Read messages for a digest of `tokens`."""
+    return _entries(draft, indices, min(tokens * _CHARACTERS_PER_TOKEN, _DIGESTED_CHARACTERS))
+
+
+def _entries(draft: Draft, indices: Sequence[int], characters: int) -> list[DigestEntry]:
+    """Read messages newest first until enough is seen, and the first request; oldest first out."""
+    entries: list[DigestEntry] = []
+    newest_first = sorted(indices, reverse=True)
+    for at, index in enumerate(newest_first):
+        if characters <= 0:
+            # What everything else was said for is read however long ago it was.
+            first = draft.outline.first_user
+            if first in newest_first[at:]:
+                entries += reversed(list(_read(draft, first, _ENTRY_CHARACTERS)))
+            break
+        found = list(_read(draft, index, characters))
+        characters -= sum(len(entry.text) + len(entry.arguments) for entry in found)
+        entries += reversed(found)
+    entries.reverse()
+    return entries
+
+
+def entries_of(draft: Draft, indices: Iterable[int]) -> list[DigestEntry]:
+    """Read messages as entries, oldest first, each up to a sane length."""
+    return [entry for index in indices for entry in _read(draft, index, _ENTRY_CHARACTERS)]
+
+
+def _read(draft: Draft, index: int, characters: int) -> Iterator[DigestEntry]:
+    view = draft.views[index]
+    # The heading of a note from an earlier fit is not a fact.
+    text = draft.body(view)
+    stubs = [] if view.results else [thing.stub for thing in view.media]
+    if text or stubs:
+        yield DigestEntry(text=ends_of("\n".join([text, *stubs]), characters), role=view.role)
+    for call in view.calls:
+        yield DigestEntry(
+            tool=call.name, arguments=ends_of(call.arguments, characters), call_id=call.id
+        )
+    for result in view.results:
+        yield DigestEntry(
+            text=ends_of(result.text, characters),
+            role="tool",
+            tool=view.name or "",
+            call_id=result.call_id,
+            is_error=result.is_error,
+        )
+
+
+def _recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
+    """Put a recap beside the facts; without a usable one, the facts stand."""
+    share = draft.allowance // 2
+    gone = draft.folded()
+    if share < 4 * FRAMING_TOKENS or not gone:
+        return facts
+    reply = yield from _retold(draft, plan, gone, share)
+    if not reply:
+        return facts
+    recap = plan.prompts.render("conversation.recap", recap=_indented(reply))
+    cut = truncate_to_tokens(recap, share, draft.counter)
+    if cut != recap:
+        draft.notes.append("the recap was longer than its room and was cut")
+    return f"{cut}\n{_facts(draft, plan, gone, draft.allowance - share)[0]}"
+
+
+def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[str]:
+    """Ask the summariser to retell units, or recall what it said; "" when it fails."""
+    instruction = plan.prompts.render("conversation.summary", max_tokens=share)
+    indices = [index for unit in gone for index in unit.indices]
+    told = [draft.measured[index] for index in indices]
+    key = (instruction, Same(plan.summarizer))
+    known = draft.counts.recall(key, told)
+    if known is not None:
+        return known
+    lines = [
+        transcript_line(entry) for entry in _entries(draft, indices, share * _CHARACTERS_PER_TOKEN)
+    ]
+    request = SummaryRequest(text="\n".join(lines), instruction=instruction, max_tokens=share)
+    try:
+        reply = yield request
+    except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
+        draft.notes.append(f"the summariser failed ({type(error).__name__}: {error}): facts only")
+        return ""
+    reply = reply.strip()
+    if not reply:
+        draft.notes.append("the summariser returned nothing: facts only")
+        return ""
+    draft.counts.remember(key, told, reply)
+    return reply
+
+
+def transcript_line(entry: DigestEntry) -> str:
+    """Write an entry as one line of a transcript; no text in it can start a line of its own."""
+    return f"{entry.tool or entry.role}: {_indented(entry.arguments or entry.text)}"
+
+
+def _indented(text: str) -> str:
+    """Indent continuation lines, so that no text starts a line where a speaker would."""
+    # Whatever somebody may take for a line break is one here.
+    return "\n  ".join(text.splitlines())
+
+
+def write_note(draft: Draft, plan: Plan, text: str) -> None:
+    """Write the note that stands for what is left out."""
+    draft.note_text = text
+    key = "conversation.digest" if text else "conversation.omitted"
+    heading = plan.prompts.render(key, count=draft.messages_out)
+    shape = draft.measured[0].shape
+    draft.write_note(shape.note(f"{heading}\n{text}" if text else heading, plan.note_role))
+
+
+def tell_less(draft: Draft, plan: Plan, most: int) -> None:
+    """Write the note anew with facts for `most` tokens of it, or none when that is too little."""
+    heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
+    left = most - draft.counter(heading) - FRAMING_TOKENS - 1
+    indices = [i for unit in draft.folded() for i in unit.indices]
+    entries = _digested(draft, indices, left) if left > 0 else []
+    write_note(draft, plan, _digest(entries, left, draft.counter, "")[0] if entries else "")
+
+
+def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
+    """Write the note anew with the facts of results that were cut as well, newest of all."""
+    if draft.note is None or not cut:
+        return
+    heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
+    left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
+    if left <= 0:
+        return
+    indices = [i for unit in draft.folded() for i in unit.indices]
+    entries = [*_digested(draft, indices, left), *_digested(draft, cut, left)]
+    known = "\n".join(draft.current_results(cut))
+    text, _ = _digest(entries, left, draft.counter, known)
+    if text:
+        write_note(draft, plan, text)
+
+
+def fold_everything(draft: Draft, plan: Plan) -> None:
+    """Take out all that is not held: the first request too, and calls nobody answered."""
+    gone = draft.pick(_foldable(draft, keep_task_within=-1))
+    if draft.note_text:
+        draft.drop(gone, "summarised", "digested")
+    else:
+        draft.drop(gone, "dropped", "over_budget")
+    write_note(draft, plan, draft.note_text)

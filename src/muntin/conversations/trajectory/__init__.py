@@ -1,0 +1,38 @@
+"""Reduce an agent's own working steps when they outgrow their budget, keeping what it lives on.
+
+Three ways of working, three lifelines: the tool loop keeps its newest rounds, a plan its newest
+results, a reflection its latest answer and the critique that is still open. The rest is told in
+one entry, headed by a marker. That entry takes at most half of the room there is, so that the next
+step does not overflow again.
+
+Each has one policy, driven by the async function of the reference and by its `_sync` twin. Room is
+looked at before a summariser is paid. A summariser that fails leaves a mark and the facts of what
+it should have summarised.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from muntin.conversations.trajectory.agent import reduce_agent, reduce_agent_sync
+from muntin.conversations.trajectory.plan import reduce_plan, reduce_plan_sync
+from muntin.conversations.trajectory.reflection import reduce_reflection, reduce_reflection_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+__all__ = (
+    "REDUCERS",
+    "reduce_agent",
+    "reduce_agent_sync",
+    "reduce_plan",
+    "reduce_plan_sync",
+    "reduce_reflection",
+    "reduce_reflection_sync",
+)
+
+REDUCERS: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]] = MappingProxyType(
+    {"agent": reduce_agent, "plan": reduce_plan, "reflection": reduce_reflection}
+)
+"""The async reducers by the kind of trajectory they reduce."""

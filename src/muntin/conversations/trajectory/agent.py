@@ -1,0 +1,168 @@
+"""The tool loop: the newest rounds stay word for word, older ones become one summary.
+
+A single round that is larger than the whole budget has its results cut. Rounds that are too large
+only together raise, because word for word is what was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from muntin.conversations.fitting.draft import Draft, Plan
+from muntin.conversations.fitting.folding import entries_of, transcript_line
+from muntin.conversations.fitting.shortening import shorten_held, shortener
+from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
+from muntin.counting.message_counts import counts_for
+from muntin.counting.message_tokens import FRAMING_TOKENS
+from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.errors import ContextWindowExceeded
+from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.runtime.flow import Flow, arun, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from muntin.messages.message import Role
+    from muntin.messages.turns import Unit
+
+__all__ = ("reduce_agent", "reduce_agent_sync")
+
+
+async def reduce_agent(
+    messages: Sequence[Any],
+    *,
+    summarize: Summarize,
+    budget: int,
+    keep_recent_steps: int = 3,
+    turn_start: int = 0,
+    counter: TokenCounter = count_tokens,
+    note_role: Role = "system",
+    prompts: PromptRegistry | None = None,
+) -> Sequence[Any]:
+    """Trim the messages of a tool loop: the newest rounds stay, older ones become one summary.
+
+    Args:
+        messages: Messages of any shape. Never changed.
+        summarize: `(text, instruction) -> str`, sync or async; asked at most once.
+        budget: Tokens all messages may take, framing included.
+        keep_recent_steps: Newest units kept word for word.
+        turn_start: How many messages were there when the turn began: they stay. Leading system
+            messages, the newest user message and pinned messages stay in any case.
+        counter: Any callable from text to tokens.
+        note_role: Role of the summary. Anthropic dicts, which know no system message in between,
+            get a user message instead.
+        prompts: Texts of markers and instructions; `None` means the built-in ones.
+
+    Returns:
+        The same object when it fits, otherwise a new list.
+
+    Raises:
+        ConfigurationError: A number is negative, or a note cannot have the role.
+        ContextWindowExceeded: What must be kept is over the budget.
+    """
+    flow = _policy(messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts)
+    return await arun(flow, summarize)
+
+
+def reduce_agent_sync(
+    messages: Sequence[Any],
+    *,
+    summarize: Summarize,
+    budget: int,
+    keep_recent_steps: int = 3,
+    turn_start: int = 0,
+    counter: TokenCounter = count_tokens,
+    note_role: Role = "system",
+    prompts: PromptRegistry | None = None,
+) -> Sequence[Any]:
+    """Trim the messages of a tool loop as `reduce_agent` does, without a loop.
+
+    Raises:
+        ConfigurationError: As in `reduce_agent`.
+        ContextWindowExceeded: As in `reduce_agent`.
+
+    ```python
+    from muntin.conversations.trajectory import reduce_agent_sync
+
+    looks = [f"Looked at flight {n}: sold out." for n in range(30)]
+    steps = [{"role": "system", "content": "You book flights."}]
+    steps += [{"role": "assistant", "content": look} for look in looks]
+    short = reduce_agent_sync(steps, summarize=lambda text, how: "all sold out", budget=80)
+    print(len(short), short[1]["content"])
+    #> 5 [Attempted Steps Summary]all sold out
+    ```
+    """
+    flow = _policy(messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts)
+    return run(flow, summarize)
+
+
+def _policy(
+    messages: Sequence[Any],
+    budget: int,
+    keep: int,
+    turn_start: int,
+    counter: TokenCounter,
+    note_role: Role,
+    prompts: PromptRegistry | None,
+) -> Flow[Sequence[Any]]:
+    check_numbers(budget=budget, keep_recent_steps=keep, turn_start=turn_start)
+    texts = prompts or DEFAULT_PROMPTS
+    telling = Telling(kind="agent", counter=counter, prompts=texts)
+    draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)
+    if draft.total <= budget:
+        return messages
+    draft.read()
+    old, recent = _divide(draft, keep, turn_start)
+    entries = entries_of(draft, [index for unit in old for index in unit.indices])
+    draft.drop(old, "summarised", "compacted")
+    _make_room(draft, texts, recent, budget, reserved=budget // 8 if old else 0)
+    if old:
+        lines = [transcript_line(entry) for entry in entries]
+        told = yield from telling.tell(lines, entries, budget - draft.total - FRAMING_TOKENS)
+        if told:
+            # One message tells the provider: its plain texts look like anybody's.
+            strict = any(one.shape.name == "anthropic" for one in draft.measured)
+            shape = draft.measured[old[0].first].shape
+            draft.write_note(shape.note(told, "user" if strict else note_role))
+        if draft.total > budget:
+            draft.write_note(None)
+    return draft.output(note_before=old[0].first if old else None)
+
+
+def _divide(draft: Draft, keep: int, turn_start: int) -> tuple[list[Unit], list[Unit]]:
+    """Find the units that are told and those that stay because they are recent."""
+    steps = [
+        unit
+        for unit in draft.units
+        if unit.first >= turn_start
+        and not any(index in draft.verbatim or index == draft.question for index in unit.indices)
+    ]
+    cut = max(len(steps) - keep, 0)
+    # A call that nobody answered yet is never told away: its answer would find no call.
+    old = [unit for unit in steps[:cut] if not unit.unanswered]
+    return old, steps[cut:]
+
+
+def _make_room(
+    draft: Draft, texts: PromptRegistry, recent: Sequence[Unit], budget: int, *, reserved: int
+) -> None:
+    """See that what stays is inside the budget, cutting results of rounds too large for any."""
+    if draft.total <= budget:
+        return
+    giants = [unit for unit in recent if _tokens(draft, (unit,)) > budget]
+    if giants:
+        shorten = shortener(draft.counter, None, texts)
+        plan = Plan(budget=budget, prompts=texts, shorten=shorten)
+        shorten_held(draft, plan, budget - reserved, giants)
+    if draft.total > budget:
+        steps = _tokens(draft, recent)
+        raise ContextWindowExceeded(
+            f"the protected messages and the newest {len(recent)} steps",
+            needed=draft.total,
+            available=budget,
+            parts={"protected": draft.total - steps, "newest steps": steps},
+        )
+
+
+def _tokens(draft: Draft, found: Iterable[Unit]) -> int:
+    return sum(draft.size[index] for unit in found for index in unit.indices)

@@ -1,0 +1,123 @@
+"""Plan step results: the newest stay word for word, older ones become one summary in front."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.conversations.digest import DigestEntry
+from muntin.conversations.fitting.shortening import shortener
+from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
+from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
+from muntin.errors import ContextWindowExceeded
+from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
+from muntin.runtime.flow import Flow, arun, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("reduce_plan", "reduce_plan_sync")
+
+
+async def reduce_plan(
+    history: Sequence[str],
+    *,
+    summarize: Summarize,
+    budget: int,
+    keep_recent: int = 3,
+    counter: TokenCounter = count_tokens,
+    prompts: PromptRegistry | None = None,
+) -> Sequence[str]:
+    """Trim the results of plan steps: the newest stay, older ones become one summary.
+
+    Args:
+        history: Results, oldest first. Never changed.
+        summarize: `(text, instruction) -> str`, sync or async; asked at most once.
+        budget: Tokens all results may take together.
+        keep_recent: Newest results kept word for word. One that is larger than the whole budget
+            is cut.
+        counter: Any callable from text to tokens.
+        prompts: Texts of markers and instructions; `None` means the built-in ones.
+
+    Returns:
+        The same object when it fits, otherwise a new list.
+
+    Raises:
+        ConfigurationError: A number is negative.
+        ContextWindowExceeded: The newest results are over the budget.
+    """
+    return await arun(_policy(history, budget, keep_recent, counter, prompts), summarize)
+
+
+def reduce_plan_sync(
+    history: Sequence[str],
+    *,
+    summarize: Summarize,
+    budget: int,
+    keep_recent: int = 3,
+    counter: TokenCounter = count_tokens,
+    prompts: PromptRegistry | None = None,
+) -> Sequence[str]:
+    """Trim the results of plan steps as `reduce_plan` does, without a loop.
+
+    Raises:
+        ConfigurationError: As in `reduce_plan`.
+        ContextWindowExceeded: As in `reduce_plan`.
+
+    ```python
+    from muntin.conversations.trajectory import reduce_plan_sync
+
+    results = [f"Step {n}: the depot holds {n * 7} crates." for n in range(1, 31)]
+    short = reduce_plan_sync(results, summarize=lambda text, how: "all counted", budget=80)
+    print(len(short), short[0])
+    #> 4 [Earlier Step Results Summary]all counted
+    ```
+    """
+    return run(_policy(history, budget, keep_recent, counter, prompts), summarize)
+
+
+def _policy(
+    history: Sequence[str],
+    budget: int,
+    keep: int,
+    counter: TokenCounter,
+    prompts: PromptRegistry | None,
+) -> Flow[Sequence[str]]:
+    check_numbers(budget=budget, keep_recent=keep)
+    if tokens_of(*history, counter=counter) <= budget:
+        return history
+    texts = prompts or DEFAULT_PROMPTS
+    telling = Telling(kind="plan", counter=counter, prompts=texts)
+    cut = max(len(history) - keep, 0)
+    old = [telling.bare(text) for text in history[:cut]]
+    recent = _recent(history[cut:], budget, counter, texts, reserved=budget // 8 if old else 0)
+    if not old:
+        return recent
+    entries = [DigestEntry(text=text, role="step") for text in old]
+    told = yield from telling.tell(old, entries, budget - tokens_of(*recent, counter=counter))
+    return [told, *recent] if told else recent
+
+
+def _recent(
+    recent: Sequence[str],
+    budget: int,
+    counter: TokenCounter,
+    prompts: PromptRegistry,
+    *,
+    reserved: int,
+) -> list[str]:
+    """Return the newest results inside the budget, cutting one too large for any."""
+    sizes = [counter(text) for text in recent]
+    kept = list(recent)
+    if sum(sizes) > budget and any(size > budget for size in sizes):
+        giants = [at for at, size in enumerate(sizes) if size > budget]
+        left = budget - reserved - sum(size for size in sizes if size <= budget)
+        shorten = shortener(counter, None, prompts)
+        for at in giants:
+            if left // len(giants) > 0:
+                kept[at] = shorten(recent[at], sizes[at], left // len(giants), "")
+    needed = tokens_of(*kept, counter=counter)
+    if needed > budget:
+        raise ContextWindowExceeded(
+            f"the newest {len(recent)} step results", needed=needed, available=budget
+        )
+    return kept

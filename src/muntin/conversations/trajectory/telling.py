@@ -1,0 +1,99 @@
+"""Tell old steps in one entry: a marker and a summary, inside the room that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from muntin.conversations.digest import DigestEntry, digest
+from muntin.counting.truncation import truncate_to_tokens
+from muntin.errors import ConfigurationError
+from muntin.runtime.flow import Flow, SummaryRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muntin.counting.tokens import TokenCounter
+    from muntin.prompts import PromptRegistry
+
+__all__ = ("Summarize", "Telling", "check_numbers")
+
+Summarize = Callable[[str, str], Awaitable[str] | str]
+"""What the reducers ask: `(text, instruction) -> summary`, sync or async."""
+
+_INPUT_TOKENS = 8_000
+"""Tokens a summariser gets to read at most; of older text it gets the facts."""
+_LEAST_SUMMARY = 16
+"""Tokens below which half of the room is too little, and the whole room may be used."""
+_SMALLEST_MARK = "…"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """How one kind of trajectory tells what it leaves out."""
+
+    kind: Literal["agent", "plan", "reflection"]
+    """Which texts are used."""
+    counter: TokenCounter
+    """Counts the entry."""
+    prompts: PromptRegistry
+    """The texts."""
+
+    @property
+    def marker(self) -> str:
+        """What the entry begins with."""
+        return self.prompts.get(f"trajectory.{self.kind}.marker")
+
+    def bare(self, text: str) -> str:
+        """Take the marker off a text that was told before, so that markers do not nest."""
+        return text.removeprefix(self.marker)
+
+    def tell(self, lines: Sequence[str], entries: Sequence[DigestEntry], room: int) -> Flow[str]:
+        """Tell old steps in at most `room` tokens; "" only when not even a mark fits."""
+        marker = self.counter(self.marker)
+        if room <= marker:
+            # Checked before anybody is asked: a summary nobody has room for is not paid for.
+            marks = (self.marker, _SMALLEST_MARK)
+            return next((mark for mark in marks if self.counter(mark) <= room), "")
+        allowed = min(room, max(room // 2, marker + _LEAST_SUMMARY))
+        try:
+            summary = yield SummaryRequest(
+                text=self._input(lines, entries),
+                instruction=self.prompts.get(f"trajectory.{self.kind}.instruction"),
+                max_tokens=allowed - marker,
+            )
+        except Exception:  # noqa: BLE001 - however it fails, the agent goes on with the facts
+            summary = ""
+        told = self.marker + (summary.strip() or self._without_summary(entries, allowed))
+        return truncate_to_tokens(told, allowed, self.counter) or self.marker
+
+    def _without_summary(self, entries: Sequence[DigestEntry], allowed: int) -> str:
+        failed = self.prompts.get("trajectory.failed")
+        left = allowed - self.counter(self.marker + failed) - 2
+        facts = digest(entries, max_tokens=left, counter=self.counter) if left > 0 else ""
+        return f"{failed}\n{facts}" if facts else failed
+
+    def _input(self, lines: Sequence[str], entries: Sequence[DigestEntry]) -> str:
+        """Give the summariser the newest lines whole and the facts of what does not fit."""
+        left = _INPUT_TOKENS
+        start = len(lines)
+        while start and (tokens := self.counter(lines[start - 1])) <= left:
+            left -= tokens
+            start -= 1
+        if start == 0:
+            return "\n".join(lines)
+        room = max(left, _INPUT_TOKENS // 4)
+        facts = digest(entries, max_tokens=room, counter=self.counter)
+        return "\n".join([facts, *lines[start:]])
+
+
+def check_numbers(**numbers: int) -> None:
+    """Refuse numbers that are not whole or are negative, by name.
+
+    Raises:
+        ConfigurationError: One is.
+    """
+    for name, value in numbers.items():
+        if isinstance(value, bool) or value < 0:
+            raise ConfigurationError(f"{name} is 0 or more, not {value!r}")

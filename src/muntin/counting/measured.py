@@ -1,0 +1,88 @@
+"""What a message costs and what it was read from: the values that are remembered of a conversation.
+
+What is asked of all messages of a conversation in every fit stays with it, and goes on with it when
+the conversation grows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from muntin.messages.shapes import MessageShape, MessageView
+
+__all__ = ("Conversation", "Measured")
+
+
+class Measured(NamedTuple):
+    """Remember one message: how it reads and what it costs."""
+
+    shape: MessageShape
+    """The shape that reads and changes it."""
+    view: MessageView
+    """What it says."""
+    tokens: int
+    """What it costs, framing included."""
+    parts: Any = None
+    """What it was read from, as it was then; `MessageShape.parts`."""
+    is_encodable: bool = True
+    """Whether it can be written as UTF-8: it holds no lone surrogate."""
+    result_tokens: tuple[int, ...] = ()
+    """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
+    characters: int = 0
+    """Characters it holds on to, media and what nobody reads included."""
+
+
+class Conversation(NamedTuple):
+    """Messages as they were measured; what is asked of all of them is kept with them."""
+
+    parts: list[Any]
+    """What each was read from."""
+    measured: list[Measured]
+    """Each message."""
+    sizes: array[int]
+    """What each costs, framing included."""
+    is_encodable: bool
+    """Whether all of them can be written as UTF-8."""
+    characters: int
+    """Characters they hold on to."""
+
+    @classmethod
+    def empty(cls) -> Conversation:
+        """Make the conversation of no messages."""
+        return cls([], [], array("q"), is_encodable=True, characters=0)
+
+    def until(self, size: int) -> Conversation:
+        """Return its first messages; itself when these are all."""
+        if size == len(self.measured):
+            return self
+        measured = self.measured[:size]
+        return Conversation(
+            self.parts[:size],
+            measured,
+            self.sizes[:size],
+            self.is_encodable or _all_encodable(measured),
+            _characters(measured),
+        )
+
+    def and_then(self, measured: list[Measured]) -> Conversation:
+        """Return the conversation that goes on with these messages."""
+        return Conversation(
+            self.parts + [one.parts for one in measured],
+            self.measured + measured,
+            self.sizes + array("q", [one.tokens for one in measured]),
+            self.is_encodable and _all_encodable(measured),
+            self.characters + _characters(measured),
+        )
+
+
+def _characters(measured: Iterable[Measured]) -> int:
+    """Count the characters that messages hold on to."""
+    return sum([one.characters for one in measured])
+
+
+def _all_encodable(measured: list[Measured]) -> bool:
+    return all(one.is_encodable for one in measured)

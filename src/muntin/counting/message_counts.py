@@ -1,0 +1,352 @@
+"""Remember what messages cost: each is read and counted once, whoever asks and however often.
+
+An agent asks at every step about the same history and a message more. So messages are known again,
+one by one and as a whole conversation, and what was found out about a conversation stays beside it.
+How much a message costs is said by `message_tokens`.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import OrderedDict
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from muntin.counting.counters import counter_name
+from muntin.counting.measured import Conversation, Measured
+from muntin.counting.message_tokens import REPLY_TOKENS, count_results, count_without_results
+from muntin.counting.tokens import count_tokens
+from muntin.counting.tool_schemas import count_tools
+from muntin.errors import ConfigurationError
+from muntin.messages.shapes import shape_of
+from muntin.runtime.comparing import are_equal, characters_of, common_start, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from muntin.counting.tokens import TokenCounter
+    from muntin.messages.shapes import MessageShape, MessageView
+
+__all__ = ("MessageCounts", "count_message", "count_messages", "counts_for")
+
+_TEXTS = 64
+"""Texts about many messages that are remembered: a digest of a long past is not cheap."""
+_CONVERSATIONS = 8
+"""Conversations that are recognised as a whole, and of which is kept what the next fit can use."""
+_LONG = 16
+"""Messages from which on a conversation is worth recognising as a whole."""
+
+
+class MessageCounts:
+    """Count messages with one counter, each only once.
+
+    The same object is recognised by identity and compared with what it said before, so a message
+    that was changed in place is counted anew. A message that says the same in another object is
+    recognised, and the beginning of a conversation that was seen lately as a whole. A counter
+    whose `ratio` moves (a usage anchor) starts over. Bounded: beyond `capacity` messages or
+    `max_characters` that they hold on to, base64 included, what was remembered first is forgotten
+    first. Safe to share between threads.
+
+    What was found out about a conversation is kept beside it, for whoever fits it again.
+    """
+
+    def __init__(
+        self,
+        counter: TokenCounter = count_tokens,
+        *,
+        capacity: int = 50_000,
+        max_characters: int = 64_000_000,
+    ) -> None:
+        self.counter = counter
+        self.capacity = capacity
+        self.max_characters = max_characters
+        self._lock = threading.Lock()
+        # The message itself is held, so that its id cannot be reused while it is remembered; of
+        # equal messages the one seen last, so that nothing grows with how often they are seen.
+        self._by_id: dict[int, tuple[Any, Measured]] = {}
+        self._by_key: OrderedDict[Hashable, tuple[Any, Measured]] = OrderedDict()
+        self._characters = 0
+        self._told: OrderedDict[Hashable, tuple[list[Measured], Any]] = OrderedDict()
+        self._seen: list[Conversation] = []
+        self._kept: list[tuple[list[Measured], Any]] = []
+        self._ratio = getattr(counter, "ratio", None)
+
+    def measure(self, message: Any) -> Measured:
+        """Read and count a message, or recall what it cost.
+
+        Raises:
+            ConfigurationError: No shape reads it.
+        """
+        return self._measure([message], self._current_ratio())[0]
+
+    def measure_all(self, messages: Sequence[Any]) -> list[Measured]:
+        """Read and count messages, each as in `measure`; what was seen lately is recognised whole.
+
+        Raises:
+            ConfigurationError: No shape reads one of them.
+        """
+        return self.read(messages).measured
+
+    def read(self, messages: Sequence[Any]) -> Conversation:
+        """Read and count a conversation, as `measure_all` does.
+
+        Raises:
+            ConfigurationError: No shape reads one of the messages.
+        """
+        ratio = self._current_ratio()
+        given = list(messages)
+        found = self._recognised(given)
+        known = len(found.measured)
+        if known < len(given):
+            found = found.and_then(self._measure(given[known:], ratio))
+        if _LONG <= len(given) <= self.capacity:
+            self._see(found, ratio)
+        return found
+
+    def _current_ratio(self) -> Any:
+        """Return the ratio of the counter, having forgotten what was counted by another one."""
+        ratio = getattr(self.counter, "ratio", None)
+        if ratio != self._ratio:
+            with self._lock:
+                self._start_over(ratio)
+        return ratio
+
+    def _recognised(self, given: list[Any]) -> Conversation:
+        """Recall the longest beginning that was seen lately."""
+        best, most = Conversation.empty(), 0
+        if not self._seen:
+            return best
+        # Dicts are their own parts, and those of a conversation are all dicts or none is.
+        if given and type(given[0]) is not dict:
+            given = [shape_of(message).parts(message) for message in given]
+        for seen in reversed(self._seen):
+            same = common_start(seen.parts, given)
+            if same > most:
+                best, most = seen, same
+            if same == len(given):
+                break
+        return best.until(most)
+
+    def _see(self, found: Conversation, ratio: Any) -> None:
+        """Remember a conversation, in place of what it goes on from."""
+        with self._lock:
+            if ratio != self._ratio:
+                return
+            others = [one for one in self._seen if not _goes_on(one.measured, found.measured)]
+            self._seen = [*others, found][-_CONVERSATIONS:]
+            while sum(one.characters for one in self._seen) > self.max_characters:
+                del self._seen[0]
+
+    def recall(self, key: Hashable, told: list[Measured]) -> Any:
+        """Recall what was written about the same messages; `None` if nothing.
+
+        Args:
+            key: What else it depends on.
+            told: The messages it is about, as this object measured them.
+        """
+        about = _about(key, told)
+        with self._lock:
+            known = self._told.get(about)
+            # Measured messages are recalled, not made anew, so this compares pointers.
+            if known is None or known[0] != told:
+                return None
+            self._told.move_to_end(about)
+            return known[1]
+
+    def remember(self, key: Hashable, told: list[Measured], written: Any) -> None:
+        """Remember what was written about messages, for `recall`."""
+        with self._lock:
+            self._told[_about(key, told)] = (told, written)
+            while len(self._told) > _TEXTS:
+                self._told.popitem(last=False)
+
+    def kept_for(self, told: list[Measured]) -> tuple[int, Any]:
+        """Recall what was kept for the conversation that has most in common with this one.
+
+        Returns:
+            How many messages both begin with, and what was kept; 0 and `None` if nothing.
+        """
+        # Messages that were measured before are the same objects, so this compares pointers.
+        best: tuple[int, Any] = (0, None)
+        for start, kept in reversed(self._kept):
+            same = common_start(start, told)
+            if same > best[0]:
+                best = (same, kept)
+            if same == len(told):
+                break
+        return best
+
+    def keep_for(self, told: list[Measured], kept: Any) -> None:
+        """Keep what was found out about a conversation, in place of what it continues."""
+        with self._lock:
+            others = [one for one in self._kept if not _goes_on(one[0], told)]
+            self._kept = [*others, (told, kept)][-_CONVERSATIONS:]
+
+    def _measure(self, messages: list[Any], ratio: Any) -> list[Measured]:
+        """Read and count messages one by one, and remember them all at once."""
+        by_id, by_key = self._by_id.get, self._by_key.get
+        found: list[Measured] = []
+        met: dict[Hashable, tuple[Any, Measured]] = {}
+        for message in messages:
+            known = by_id(id(message))
+            if known is not None and known[0] is message:
+                measured = known[1]
+                if are_equal(measured.shape.parts(message), measured.parts):
+                    found.append(measured)
+                    continue
+            shape = shape_of(message)
+            view = shape.view(message)
+            key = _key(view)
+            known = met.get(key) or by_key(key)
+            measured = self._read(message, shape, view, None if known is None else known[1])
+            met[key] = (message, measured)
+            found.append(measured)
+        if met:
+            with self._lock:
+                if ratio == self._ratio:
+                    self._remember(met)
+        return found
+
+    def _read(
+        self, message: Any, shape: MessageShape, view: MessageView, known: Measured | None
+    ) -> Measured:
+        """Count a message, unless another one that says the same was counted."""
+        parts = shape.parts(message)
+        if known is None or known.view != view:
+            _warn_unknown(view)
+            results = count_results(view, self.counter) if view.results else ()
+            tokens = count_without_results(view, self.counter) + sum(results)
+            if type(tokens) is not int:
+                _require_whole(tokens, self.counter)
+        elif known.shape is shape and are_equal(parts, known.parts):
+            return known
+        else:
+            tokens, results = known.tokens, known.result_tokens
+        copy, is_encodable = remembered(parts)
+        characters = characters_of(copy)
+        return Measured(shape, view, tokens, copy, is_encodable, results, characters)
+
+    def _remember(self, met: dict[Hashable, tuple[Any, Measured]]) -> None:
+        """Remember what messages say, and which objects said so last."""
+        for key, entry in met.items():
+            before = self._by_key.pop(key, None)
+            if before is not None:
+                self._drop(before)
+            self._by_key[key] = self._by_id[id(entry[0])] = entry
+            self._characters += entry[1].characters
+        while len(self._by_key) > 1 and (
+            len(self._by_key) > self.capacity or self._characters > self.max_characters
+        ):
+            self._drop(self._by_key.popitem(last=False)[1])
+
+    def _drop(self, entry: tuple[Any, Measured]) -> None:
+        self._by_id.pop(id(entry[0]), None)
+        self._characters -= entry[1].characters
+
+    def _start_over(self, ratio: Any) -> None:
+        self._by_id.clear()
+        self._by_key.clear()
+        self._told.clear()
+        self._seen = []
+        self._kept = []
+        self._characters = 0
+        self._ratio = ratio
+
+
+def _about(key: Hashable, told: list[Measured]) -> Hashable:
+    """Tell sets of messages apart, all but a few; whoever finds one by it compares the rest."""
+    return (key, len(told), id(told[0]), id(told[-1])) if told else (key, 0)
+
+
+def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
+    """Say whether a conversation goes on from another, whose last messages may have changed."""
+    return common_start(before, now) >= max(len(before) - _LONG, len(before) // 2 + 1)
+
+
+def _key(view: MessageView) -> Hashable:
+    """Tell messages apart, all but a few; whoever finds one by it compares the rest.
+
+    Hashing all that is said would cost more than reading it: texts remember their hash.
+    """
+    if view.results:
+        return view.results[0]
+    return (view.text, view.calls[0].id) if view.calls else view.text
+
+
+def _require_whole(tokens: object, counter: TokenCounter) -> None:
+    if not isinstance(tokens, Integral):
+        raise ConfigurationError(
+            f"a counter returns whole numbers of tokens, and {counter_name(counter)} returned "
+            f"{type(tokens).__name__}: round up in it"
+        )
+
+
+def _warn_unknown(view: MessageView) -> None:
+    for kind in dict.fromkeys(kind for kind, _ in view.unknown):
+        warnings.warn(
+            f"content block of unknown type {kind!r}: charged as its JSON text", stacklevel=4
+        )
+
+
+_shared_lock = threading.Lock()
+_shared: OrderedDict[int, MessageCounts] = OrderedDict()
+_SHARED_COUNTERS = 8
+
+
+def counts_for(counter: TokenCounter = count_tokens) -> MessageCounts:
+    """Return the counts this process shares for a counter; another counter has its own."""
+    with _shared_lock:
+        found = _shared.get(id(counter))
+        if found is not None and found.counter is counter:
+            _shared.move_to_end(id(counter))
+            return found
+        made = _shared[id(counter)] = MessageCounts(counter)
+        while len(_shared) > _SHARED_COUNTERS:
+            _shared.popitem(last=False)
+        return made
+
+
+def count_message(message: Any, *, counter: TokenCounter = count_tokens) -> int:
+    """Count what one message of any shape costs, framing included.
+
+    Raises:
+        ConfigurationError: No shape reads the message.
+
+    ```python
+    from muntin import count_message
+
+    print(count_message({"role": "user", "content": "hello world"}))
+    #> 7
+    ```
+    """
+    return counts_for(counter).measure(message).tokens
+
+
+def count_messages(
+    messages: Sequence[Any],
+    tools: Sequence[Any] | None = (),
+    *,
+    counter: TokenCounter = count_tokens,
+) -> int:
+    """Count what a request costs: messages with framing, the primed reply, and tool schemas.
+
+    Args:
+        messages: Messages of any shape, also mixed.
+        tools: Tool schemas as they are sent: OpenAI or Anthropic dicts, or bare function dicts.
+            `None` sends none.
+        counter: Any callable from text to tokens. The framing is the same for all of them.
+
+    Raises:
+        ConfigurationError: No shape reads one of the messages.
+
+    ```python
+    from muntin import count_messages
+
+    print(count_messages([{"role": "user", "content": "hello world"}]))
+    #> 10
+    ```
+    """
+    counts = counts_for(counter)
+    total = sum(one.tokens for one in counts.measure_all(messages))
+    return total + REPLY_TOKENS + count_tools(tools or (), counter=counter)

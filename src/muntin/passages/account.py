@@ -1,0 +1,159 @@
+"""How a finished page becomes a report: every figure taken from the values that made the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from muntin.counting.counters import counter_name, is_exact
+from muntin.report import AssemblyReport, Decision, Piece, SourceReport, preview_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from muntin.passages.layout import Dress, Item
+    from muntin.passages.placement import Frame, Placement
+    from muntin.passages.ranking import Ranking
+    from muntin.report import Reason
+
+__all__ = ("Sheet", "account_for")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """Hold what the report says about the whole, besides the page."""
+
+    query: str
+    """The question."""
+    budget: int
+    """Tokens the text could take."""
+    reserve: int
+    """Tokens withheld for the answer and for what is sent besides the text."""
+    notes: tuple[str, ...]
+    """Sentences for the reader."""
+    replay: Callable[[int], AssemblyReport]
+    """Does the same within another budget."""
+
+
+def account_for(
+    sheet: Sheet,
+    ranking: Ranking,
+    items: Sequence[Item],
+    placement: Placement,
+    frame: Frame,
+    dress: Dress,
+) -> AssemblyReport:
+    """Make the report of one assembly."""
+    decisions = tuple(_decisions(ranking, items, placement, frame))
+    fixed = {"system": frame.system, "question": frame.question}
+    return AssemblyReport(
+        kind="context",
+        budget=sheet.budget,
+        used=placement.tokens,
+        counter=counter_name(dress.counter),
+        exact=is_exact(dress.counter),
+        reserve=sheet.reserve,
+        fixed={name: dress.counter(text) for name, text in fixed.items() if text},
+        sources=tuple(_sources(decisions, placement, frame, dress)),
+        decisions=decisions,
+        notes=(*sheet.notes, *ranking.notes),
+        pieces=tuple(_pieces(placement, dress)),
+        question=preview_of(sheet.query),
+        replay=sheet.replay,
+    )
+
+
+def _decisions(
+    ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
+) -> Iterator[Decision]:
+    speaker = {said: number for number in placement.items for said in ranking.says(number)}
+    for number, offer in enumerate(ranking.offers):
+        common = {
+            "index": offer.index,
+            "source": offer.source,
+            "id": offer.candidate.id,
+            "tokens": items[number].tokens,
+            "score": None if offer.candidate.score is None else float(offer.candidate.score),
+            "mmr_score": ranking.marginal.get(number),
+            "preview": preview_of(offer.candidate.content),
+        }
+        by = next((speaker[said] for said in ranking.says(number) if said in speaker), None)
+        if by is not None and number not in placement.items:
+            fate = _said(number, by, ranking)
+        elif offer.is_empty:
+            fate = {"kind": "dropped", "reason": "empty"}
+        else:
+            fate = _fate(number, items, placement, frame)
+        yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value
+
+
+def _said(number: int, by: int, ranking: Ranking) -> dict[str, object]:
+    """Tell that another offer, which is on the page, says what this one does."""
+    own, other = ranking.refused.get(number), ranking.refused.get(by)
+    same = own is not None and own.reason == "exact_duplicate" and own.nearest == by
+    similarity = own.similarity if own is not None and own.nearest == by else None
+    if similarity is None and other is not None and other.nearest == number:
+        similarity = other.similarity
+    return {
+        "kind": "dropped",
+        "reason": "exact_duplicate" if same else "near_duplicate",
+        "nearest": ranking.offers[by].label,
+        "similarity": similarity,
+    }
+
+
+def _fate(
+    number: int, items: Sequence[Item], placement: Placement, frame: Frame
+) -> dict[str, object]:
+    if number in placement.shortened:
+        kept = placement.items[number].tokens
+        return {"kind": "shortened", "reason": "over_quota", "kept_tokens": kept}
+    if number in placement.items:
+        pinned = items[number].candidate.pinned
+        reason: Reason = "pinned" if pinned else "placed"
+        return {"kind": "kept", "reason": reason, "kept_tokens": items[number].tokens}
+    if number in placement.overflowed:
+        return {"kind": "dropped", "reason": "join_overflow"}
+    too_large = items[number].tokens > frame.region
+    return {"kind": "dropped", "reason": "does_not_fit" if too_large else "over_quota"}
+
+
+def _sources(
+    decisions: Sequence[Decision], placement: Placement, frame: Frame, dress: Dress
+) -> Iterator[SourceReport]:
+    by_source: dict[str, list[Decision]] = {name: [] for name in frame.sources}
+    for decision in decisions:
+        by_source[decision.source].append(decision)
+    allocation = placement.allocation
+    for name in dress.layout.arranged(frame.sources):
+        if name in by_source:
+            share = allocation.shares[name]
+            yield SourceReport.of(
+                name,
+                by_source[name],
+                used=share.used,
+                quota=share.quota,
+                lent=allocation.lent(name),
+                borrowed=share.borrowed,
+            )
+
+
+def _pieces(placement: Placement, dress: Dress) -> Iterator[Piece]:
+    """Cut the page at its blocks and items; the pieces, joined, are its text."""
+    number_of: Mapping[int, int] = {id(item): n for n, item in placement.items.items()}
+    count = dress.counter
+    gap = ""
+    for block in placement.page.blocks:
+        if block.section is None:
+            text = gap + block.text
+            yield Piece.of(block.name, text, count(text))
+        else:
+            opening = gap + block.section.opening
+            yield Piece.of(f"{block.name} heading", opening, count(opening))
+            for item in block.section.items:
+                label = f"{block.name} {number_of[id(item)]}"
+                yield Piece.of(label, "\n" + item.text, item.tokens)
+            if block.section.closing:
+                closing = "\n" + block.section.closing
+                yield Piece.of(f"{block.name} end", closing, count(closing))
+        gap = "\n\n"

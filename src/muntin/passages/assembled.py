@@ -1,0 +1,78 @@
+"""What an assembly hands back: the text, where each character came from, and the account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from muntin.messages.message import Message
+
+if TYPE_CHECKING:
+    from muntin.passages.candidates import Candidate
+    from muntin.passages.layout import Page, Section
+    from muntin.report import AssemblyReport
+
+__all__ = ("AssembledContext",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembledContext:
+    """Hold one assembled context and its report.
+
+    ```python
+    from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
+
+    rules = CallableSource("rag", lambda query: [Candidate("Meals are capped at 80.", 0.9)])
+    builder = ContextBuilder(ContextConfig(max_tokens=1000))
+    context = builder.assemble("how much for meals?", sources=[rules])
+    at = context.text.index("80")
+    print(context.candidate_at(at).content, "|", context.report.used, "tokens")
+    #> Meals are capped at 80. | 20 tokens
+    ```
+    """
+
+    page: Page
+    """The laid out parts, in order."""
+    report: AssemblyReport
+    """Where every token went."""
+    query: str
+    """The question it was assembled for."""
+
+    @property
+    def text(self) -> str:
+        """The context as one string."""
+        return self.page.text
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections that hold candidates, in order."""
+        return tuple(block.section for block in self.page.blocks if block.section is not None)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The candidates that were placed, in the order in which they stand."""
+        return tuple(item.candidate for section in self.sections for item in section.items)
+
+    def candidate_at(self, offset: int) -> Candidate | None:
+        """Return the candidate a character of the text came from.
+
+        Args:
+            offset: Position in `text`, in characters; a negative one counts from the end.
+
+        Returns:
+            The candidate, or `None` for headings, the system prompt and the question.
+        """
+        return self.page.candidate_at(offset if offset >= 0 else offset + len(self.text))
+
+    def messages(self) -> list[Message]:
+        """Return the context as messages: system prompt and block, then the question as the user's.
+
+        The question stands alone in its own message, without a heading, so roles are not
+        flattened. The system message is left out where there is nothing to say in it.
+        """
+        told = "\n\n".join(block.text for block in self.page.blocks if block.name != "question")
+        system = [Message(content=told, role="system")] if told else []
+        return [*system, Message(content=self.query, role="user")]
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,149 @@
+"""The greedy loop of selection: pick, refuse what repeats the pick, lower what resembles it.
+
+Each step asks the measure for one row of similarities; the largest similarity to what is picked is
+kept as a running maximum, so no pair is looked at twice.
+
+A wider text tells more than a part of it. Where the best candidate lies inside a wider one that
+waits, the wider is picked first, at the same worth; the narrower is picked as well and noted as
+held, for whoever finds that the wider has no room.
+
+It knows positions and numbers, not candidates, and explains nothing: `selection` does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from muntin.passages.similarity import Mask, Measure, Row
+
+__all__ = ("Course", "Picking")
+
+_OUT = -math.inf
+"""Worth of whoever is picked or refused."""
+
+
+@dataclass(slots=True)
+class Course:
+    """How the picking went, in positions of the pool."""
+
+    picked: list[int]
+    """Who was picked, in that order, those that another pick holds included."""
+    marginal: list[float]
+    """Marginal relevance of each of them."""
+    repeats: dict[int, list[int]]
+    """Of each near-duplicate, the picks it repeats; the first is the one that refused it."""
+    held: dict[int, int]
+    """Of each pick whose text lies inside a wider pick, that wider one."""
+    similarity: dict[int, float]
+    """How much each of these resembles the pick that refused or holds it."""
+
+    def kept(self) -> Iterator[tuple[int, float]]:
+        """Yield the picks that no other holds, with their marginal relevance."""
+        for position, value in zip(self.picked, self.marginal, strict=True):
+            if position not in self.held:
+                yield position, value
+
+    def kept_for(self, position: int) -> int:
+        """Return the pick that says what a candidate says; itself where there is none."""
+        while position in self.repeats or position in self.held:
+            refusers = self.repeats.get(position)
+            position = refusers[0] if refusers else self.held[position]
+        return position
+
+    def line(self) -> Iterator[int]:
+        """Yield every pick, and behind each what it refused, in the order of the input."""
+        refused: dict[int, list[int]] = {}
+        for position in sorted(self.repeats):
+            refused.setdefault(self.repeats[position][0], []).append(position)
+        for position in self.picked:
+            yield position
+            yield from refused.get(position, ())
+
+
+class Picking:
+    """The greedy loop: what each candidate is still worth, and who is out."""
+
+    def __init__(
+        self,
+        pinned: Sequence[bool],
+        worth: NDArray[np.float64],
+        measure: Measure,
+        mmr: tuple[float, float],
+    ) -> None:
+        self._measure = measure
+        self._lambda, self._threshold = mmr
+        self._compares = self._lambda < 1 or self._threshold <= 1
+        self._base = self._lambda * worth
+        self._value = self._base.copy()
+        self._peak = np.full(len(worth), _OUT)
+        self._pinned = np.array(pinned, dtype=bool)
+        self.course = Course([], [], {}, {}, {})
+
+    def run(self, limit: int) -> Course:
+        """Pick the pinned ones, then the best, until `limit` are kept that no other pick holds."""
+        course, value = self.course, self._value
+        pinned = np.flatnonzero(self._pinned).tolist()
+        for pick in sorted(pinned, key=lambda index: -self._base[index]):
+            self._take(pick, float(value[pick]))
+        while (kept := len(course.picked) - len(course.held)) < limit:
+            pick = int(value.argmax())
+            worth = value.item(pick)
+            if worth == _OUT:
+                break
+            self._take(pick, worth, last=kept == limit - 1)
+        return course
+
+    def _take(self, pick: int, worth: float, *, last: bool = False) -> None:
+        """Pick one; where a wider candidate holds it, that one, at the same worth."""
+        if self._compares and (not last or self._measure.sees_parts):
+            row = self._measure.row(pick)
+            if self._threshold <= 1:
+                pick, row = self._parted(pick, row)
+            if self._lambda < 1:
+                np.maximum(self._peak, row, out=self._peak)
+                np.multiply(self._peak, self._lambda - 1, out=self._value)
+                np.add(self._value, self._base, out=self._value)
+        self._base[pick] = self._value[pick] = _OUT
+        self.course.picked.append(pick)
+        self.course.marginal.append(worth)
+
+    def _parted(self, pick: int, row: Row) -> tuple[int, Row]:
+        """Refuse whoever repeats a pick, or one that holds it; return that one and its row."""
+        near, wider = self._measure.repeats(pick, row, self._threshold)
+        while wider is not None and (holder := self._holder(pick, row, wider)) is not None:
+            pick, row = holder, self._measure.row(holder)
+            near, wider = self._measure.repeats(pick, row, self._threshold)
+        if near is not None and np.count_nonzero(near) > 1:  # the pick itself is always one
+            self._refuse(pick, row, near)
+        return pick, row
+
+    def _holder(self, pick: int, row: Row, wider: Mask) -> int | None:
+        """Find the best candidate that waits and holds a pick, unless one that was picked does."""
+        if self._pinned[pick]:
+            return None
+        for holder in np.flatnonzero(wider & (self._base == _OUT)).tolist():
+            if holder not in self.course.repeats:
+                self.course.held[pick] = holder
+                self.course.similarity[pick] = min(float(row[holder]), 1.0)
+                return None
+        waiting = np.flatnonzero(wider & (self._base > _OUT))
+        return int(waiting[self._base[waiting].argmax()]) if len(waiting) else None
+
+    def _refuse(self, pick: int, row: Row, near: Mask) -> None:
+        course = self.course
+        for index in np.flatnonzero(near & ~self._pinned).tolist():
+            if index in course.repeats:
+                course.repeats[index].append(pick)
+            elif index != pick and self._base[index] != _OUT:
+                course.repeats[index] = [pick]
+                course.similarity[index] = min(float(row[index]), 1.0)
+                self._base[index] = self._value[index] = _OUT

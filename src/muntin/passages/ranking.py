@@ -1,0 +1,253 @@
+"""Which candidates of all sources deserve a place, in one order over all of them.
+
+The sources are pooled before selection, so that what memory and retrieval both say is kept once,
+in its better-scored or wider copy, with the other source noted on it. Relevance is put on one scale
+first: scores that already share one, all of them within [0, 1], are compared as they are; otherwise
+each source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
+compared. Sources are taken by name, so the order in which they were given changes nothing. A
+candidate without text has nothing to say and is not ranked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muntin.passages.selection import relevance_of, select
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from muntin.config import ContextConfig
+    from muntin.passages.candidates import Candidate, Embedding
+    from muntin.passages.selection import DropReason, Selection
+
+__all__ = ("Offer", "Ranking", "Refusal", "rank")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Hold one candidate and where it came from."""
+
+    source: str
+    """Name of its source."""
+    index: int
+    """Its position in what the source returned."""
+    candidate: Candidate
+    """The candidate; one that stands for copies in other sources says so in its metadata."""
+
+    @property
+    def label(self) -> str:
+        """Name it: its id, else source and position."""
+        return self.candidate.id or f"{self.source}:{self.index}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text in it."""
+        return not self.candidate.content.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Tell why selection refused an offer."""
+
+    reason: DropReason
+    """Why."""
+    nearest: int | None
+    """Number of the kept offer it resembles; `None` where none was compared."""
+    similarity: float | None
+    """How much it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Hold all offers and the order in which they deserve a place."""
+
+    offers: tuple[Offer, ...]
+    """Everything offered; the other fields speak of it by number."""
+    order: tuple[int, ...]
+    """Numbers of the selected offers, the best first; those without text are in no order."""
+    marginal: Mapping[int, float]
+    """Marginal relevance of each selected offer when it was picked."""
+    refused: Mapping[int, Refusal]
+    """The rest, with reasons."""
+    line: tuple[int, ...] = ()
+    """Numbers of all that may be placed, the best first: the selected offers, and behind each those
+    that may stand in for it where it finds no room."""
+    echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
+    notes: tuple[str, ...] = ()
+    """What the reader of a report should know."""
+
+    def says(self, number: int) -> frozenset[int]:
+        """Return what an offer says, as numbers of offers: of two that share one, one is placed."""
+        return self.echoes.get(number) or frozenset((number,))
+
+    def waiting(self, placed: Collection[int]) -> list[int]:
+        """Return the offers that say nothing a placed one says, the best first."""
+        said = {one for number in placed for one in self.says(number)}
+        return [
+            number
+            for number in self.line
+            if number not in placed and said.isdisjoint(self.says(number))
+        ]
+
+    def order_without(self, giants: Collection[int]) -> tuple[int, ...]:
+        """Return the order in which others say what offers too large for any page would say."""
+        order: list[int] = []
+        said: set[int] = set()
+        for number in self.line:
+            pinned = self.offers[number].candidate.pinned
+            if (pinned or number not in giants) and said.isdisjoint(self.says(number)):
+                order.append(number)
+                said |= self.says(number)
+        return tuple(order)
+
+
+def rank(
+    gathered: Mapping[str, Sequence[Candidate]],
+    config: ContextConfig,
+    *,
+    query_embedding: Embedding | None = None,
+) -> Ranking:
+    """Select over all sources and put what is selected in one order.
+
+    Args:
+        gathered: Candidates by source, each source's in its own order.
+        config: The knobs of selection.
+        query_embedding: Vector of the question, shape `(d,)`; `None` trusts the scores.
+
+    Raises:
+        ConfigurationError: A score is not finite.
+    """
+    offers = [
+        Offer(source=source, index=index, candidate=candidate)
+        for source in sorted(gathered)
+        for index, candidate in enumerate(gathered[source])
+    ]
+    worth = _worth(gathered, offers, query_embedding)
+    speaking = [number for number, offer in enumerate(offers) if not offer.is_empty]
+    pools = [speaking]
+    if not config.dedup_across_sources:
+        pools = [
+            [number for number in speaking if offers[number].source == source]
+            for source in sorted(gathered)
+        ]
+    marginal: dict[int, float] = {}
+    refused: dict[int, Refusal] = {}
+    echoes: dict[int, frozenset[int]] = {}
+    line: list[tuple[float, int]] = []
+    ignored = 0
+    for pool in pools:
+        chosen = select(
+            [offers[number].candidate for number in pool],
+            lambda_=config.mmr_lambda,
+            dedup_threshold=config.dedup_threshold,
+            similarity=config.similarity,
+            relevance=[worth[number] for number in pool],
+        )
+        ignored += len(chosen.ignored_embeddings)
+        _record(chosen, pool, marginal, refused)
+        echoes.update(_echoes(chosen, pool))
+        line += _line(chosen, pool, marginal)
+    order = list(marginal)
+    if len(pools) > 1:
+        order.sort(key=lambda number: -marginal[number])
+        line.sort(key=lambda place: -place[0])
+    return Ranking(
+        offers=tuple(_with_provenance(offers, refused)),
+        order=tuple(order),
+        marginal=marginal,
+        refused=refused,
+        line=tuple(number for _, number in line),
+        echoes=echoes,
+        notes=(_ignored_note(ignored),) if ignored else (),
+    )
+
+
+def _worth(
+    gathered: Mapping[str, Sequence[Candidate]],
+    offers: Sequence[Offer],
+    query_embedding: Embedding | None,
+) -> list[float]:
+    pooled = [offer.candidate for offer in offers]
+    apart = [list(gathered[source]) for source in sorted(gathered)]
+    groups = [pooled] if _on_one_scale(pooled) else apart
+    parts = [relevance_of(group, query_embedding=query_embedding) for group in groups]
+    return np.concatenate(parts).tolist() if parts else []
+
+
+def _on_one_scale(candidates: Sequence[Candidate]) -> bool:
+    """Say whether all scores are known and lie within [0, 1]."""
+    try:
+        scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
+    except (TypeError, ValueError):  # not numbers: `relevance_of` says whose
+        return False
+    return bool(((scores >= 0) & (scores <= 1)).all())
+
+
+def _record(
+    chosen: Selection,
+    pool: Sequence[int],
+    marginal: dict[int, float],
+    refused: dict[int, Refusal],
+) -> None:
+    for position, score in zip(chosen.indices, chosen.scores, strict=True):
+        marginal[pool[position]] = score
+    for dropped in chosen.dropped:
+        refused[pool[dropped.index]] = Refusal(
+            reason=dropped.reason,
+            nearest=None if dropped.nearest is None else pool[dropped.nearest],
+            similarity=dropped.similarity,
+        )
+
+
+def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]:
+    """Say what each offer says that is not itself alone: what it repeats, or holds."""
+    inner: dict[int, list[int]] = {}
+    for held, holder in chosen.holders.items():
+        inner.setdefault(holder, []).append(held)
+    echoes = {
+        pool[dropped.index]: frozenset(pool[said] for said in dropped.repeats)
+        for dropped in chosen.dropped
+        if dropped.repeats
+    }
+    for holder in inner:
+        found = [holder]
+        for one in found:  # grows while it is read: what is held may hold others
+            found += inner.get(one, ())
+        echoes[pool[holder]] = frozenset(pool[one] for one in found)
+    return echoes
+
+
+def _line(
+    chosen: Selection, pool: Sequence[int], marginal: Mapping[int, float]
+) -> list[tuple[float, int]]:
+    """Give each offer that may be placed the worth of the selected one before it."""
+    worth, line = float("inf"), list[tuple[float, int]]()
+    for position in chosen.line:
+        worth = marginal.get(pool[position], worth)
+        line.append((worth, pool[position]))
+    return line
+
+
+def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) -> list[Offer]:
+    """Note on each kept candidate which other sources said the same."""
+    others: dict[int, set[str]] = {}
+    for number, refusal in refused.items():
+        nearest = refusal.nearest
+        if nearest is not None and offers[nearest].source != offers[number].source:
+            others.setdefault(nearest, set()).add(offers[number].source)
+    noted = list(offers)
+    for number, names in others.items():
+        offer = noted[number]
+        metadata = {**offer.candidate.metadata, "also_in": tuple(sorted(names))}
+        noted[number] = replace(offer, candidate=replace(offer.candidate, metadata=metadata))
+    return noted
+
+
+def _ignored_note(count: int) -> str:
+    what = "1 embedding was" if count == 1 else f"{count} embeddings were"
+    return f"{what} not finite or not a vector and counted as none"

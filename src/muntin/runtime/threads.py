@@ -1,0 +1,60 @@
+"""Do work in a thread nobody has to wait for: a source that hangs, a summariser that does.
+
+Pools are not used. Theirs are few and are waited for at exit, so one that never answers would
+occupy a place others need, and then keep the interpreter from ending. Whoever loses patience lets
+go of the future; the thread ends with its work, or with the process.
+
+How long to wait, and what a failure means, is the caller's to decide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+__all__ = ("in_thread",)
+
+ResultT = TypeVar("ResultT")
+
+
+def in_thread(work: Callable[[], ResultT], *, name: str) -> Future[ResultT]:
+    """Start work in a thread of its own, with the caller's context variables.
+
+    Args:
+        work: What is to be done. Whatever it raises is raised where the result is taken.
+        name: What the thread is called.
+
+    ```python
+    from muntin.runtime.threads import in_thread
+
+    print(in_thread(lambda: 6 * 7, name="sum").result())
+    #> 42
+    ```
+    """
+    import contextvars
+    import threading
+    from concurrent.futures import Future
+
+    future: Future[ResultT] = Future()
+
+    def do() -> None:
+        # Once it says that it runs, whoever gives up waiting no longer turns the answer away.
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = work()
+        except StopIteration as stop:  # a future cannot carry it to a coroutine, see PEP 479
+            error = RuntimeError("the work raised StopIteration")
+            error.__cause__ = stop
+            future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(do,), name=name, daemon=True).start()
+    return future

@@ -1,0 +1,186 @@
+"""The marker of a shortened tool result: written in a fixed place, and recognised there again.
+
+A text carries it in its first line. JSON must stay JSON, so there it is the first key of an object,
+a first element of its own in an array, the first line inside a string. What was shortened before is
+recognised by the words of the registry in use, and keeps the id and the sizes of its original.
+
+It neither measures nor cuts anything.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from muntin.tool_results.json_excerpts import parse_json, to_json
+from muntin.tool_results.store import RESULT_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from muntin.prompts import PromptRegistry
+    from muntin.tool_results.store import ToolResultStore
+
+__all__ = (
+    "MarkerKind",
+    "Original",
+    "bare_json",
+    "marked_json",
+    "marked_text",
+    "marker",
+    "original_of",
+)
+
+_KEY = "_shortened"
+"""The key that holds the marker in JSON."""
+_KINDS = ("marker", "marker_summary", "marker_brief", "marker_least")
+MarkerKind = Literal["marker", "marker_summary", "marker_brief", "marker_least"]
+"""A marker above an excerpt or a summary; one that says it briefly; one that says only where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """What is known of a result that is to be shortened."""
+
+    body: str
+    """The text, without the marker of an earlier shortening where it is no JSON."""
+    is_json: bool
+    """Whether the text is JSON."""
+    value: Any = None
+    """What the JSON says, without the marker of an earlier shortening."""
+    tokens: int
+    """Tokens of the very first original."""
+    characters: int
+    """Characters of the very first original."""
+    result_id: str | None
+    """Where it is stored; None where it is not."""
+    again: bool
+    """Whether the text was shortened before."""
+
+
+def original_of(
+    result: str, text: str, tokens: int, store: ToolResultStore | None, prompts: PromptRegistry
+) -> Original:
+    """Recognise what was shortened before; store what was not.
+
+    Args:
+        result: What the tool returned, to be stored as it is.
+        text: The same, clean.
+        tokens: Tokens of `text`.
+        store: Where originals go, or None.
+        prompts: The words of markers.
+    """
+    is_json, value = parse_json(text)
+    found, body, rest = _part_json(text, value, prompts) if is_json else _part_text(text, prompts)
+    if found:
+        id_ = re.search(RESULT_ID, found["where"])
+        # A text that only quotes a marker must not lose its own original.
+        if store is None or (id_ is not None and id_[0] in store):
+            return Original(
+                body=body,
+                is_json=is_json,
+                value=rest,
+                tokens=_number(found, "tokens", tokens),
+                characters=_number(found, "characters", len(text)),
+                result_id=id_[0] if id_ else None,
+                again=True,
+            )
+    return Original(
+        body=text,
+        is_json=is_json,
+        value=value,
+        tokens=tokens,
+        characters=len(text),
+        result_id=None if store is None else store.put(result),
+        again=False,
+    )
+
+
+def marker(
+    kind: MarkerKind,
+    original: Original,
+    prompts: PromptRegistry,
+) -> str:
+    """Write the marker of a result: its sizes, and where the rest is."""
+    if original.result_id is None:
+        where = prompts.get("tool_result.not_stored")
+    else:
+        is_brief = kind in ("marker_brief", "marker_least")
+        told = "tool_result.stored_brief" if is_brief else "tool_result.stored"
+        where = prompts.render(told, id=original.result_id)
+    if kind == "marker_least":
+        return prompts.render("tool_result.marker_least", where=where)
+    return prompts.render(
+        f"tool_result.{kind}",
+        tokens=f"{original.tokens:,}",
+        characters=f"{original.characters:,}",
+        where=where,
+    )
+
+
+def marked_text(show: Callable[[int], str], line: str) -> Callable[[int], str]:
+    """Put a marker into the first line of what is shown for a room."""
+    return lambda room: f"{line}\n{show(room)}".rstrip("\n")
+
+
+def marked_json(show: Callable[[int], str], value: Any, line: str) -> Callable[[int], str]:
+    """Put a marker into the first place that this kind of JSON has."""
+    if isinstance(value, (dict, list)):
+        named = f"{to_json(_KEY)}:{to_json(line)}"
+        opening = f"{{{named}" if isinstance(value, dict) else f"[{{{named}}}"
+        return lambda room: opening + ("," if value else "") + show(room)[1:]
+    if isinstance(value, str):
+        return lambda room: f"{to_json(line)[:-1]}\\n{show(room)[1:]}"
+    return lambda _room: to_json(line)
+
+
+def bare_json(value: Any, line: str) -> str:
+    """Write nothing but a marker, as the kind of JSON that the value is."""
+    if isinstance(value, (dict, list)):
+        bare = to_json({_KEY: line})
+        return bare if isinstance(value, dict) else f"[{bare}]"
+    return to_json(line)
+
+
+def _part_text(text: str, prompts: PromptRegistry) -> tuple[re.Match[str] | None, str, None]:
+    line, _, rest = text.partition("\n")
+    found = _read(line, prompts)
+    return found, rest if found else text, None
+
+
+def _part_json(
+    text: str, value: Any, prompts: PromptRegistry
+) -> tuple[re.Match[str] | None, str, Any]:
+    if isinstance(value, dict):
+        record = cast("dict[str, Any]", value)
+        rest: Any = {key: part for key, part in record.items() if key != _KEY}
+        return _read(record.get(_KEY), prompts), text, rest
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        first: Any = items[0] if items else None
+        told = first.get(_KEY) if isinstance(first, dict) and len(first) == 1 else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType, reportUnknownVariableType] - any JSON
+        return _read(cast("object", told), prompts), text, items[1:]
+    if isinstance(value, str):
+        line, _, inside = value.partition("\n")
+        return _read(line, prompts), text, inside
+    return None, text, value
+
+
+def _read(line: object, prompts: PromptRegistry) -> re.Match[str] | None:
+    if not isinstance(line, str):
+        return None
+    for kind in _KINDS:
+        pattern = re.escape(prompts.get(f"tool_result.{kind}"))
+        for name, part in (("tokens", "[0-9,]+"), ("characters", "[0-9,]+"), ("where", ".*?")):
+            pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{part})", 1)
+        found = re.fullmatch(pattern, line)
+        if found:
+            return found
+    return None
+
+
+def _number(found: re.Match[str], name: str, otherwise: int) -> int:
+    """Read a number of a marker that may not have it."""
+    digits = found.groupdict().get(name)
+    return otherwise if digits is None else int(digits.replace(",", ""))

@@ -1,0 +1,367 @@
+"""Shorten what a tool returned to what the window can carry, and say where the rest is.
+
+Deterministic first: the text is parted by its kind (`excerpts`, `json_excerpts`), and the largest
+excerpt that fits is found by bisection, *counted as it will be sent*, marker included. JSON stays
+JSON, so its marker is the first key of an object or the first element of an array; any other text
+carries it in the first line. The original goes to a `ToolResultStore` under an id the marker names.
+
+A summariser is optional; what it reads is bounded, and whatever it does wrong, the deterministic
+text takes its place. It is not decided here which results of a conversation are shortened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from muntin.counting.tokens import count_tokens
+from muntin.counting.truncation import truncate_to_tokens
+from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.prompts import DEFAULT_PROMPTS
+from muntin.runtime.flow import SummaryRequest, arun, run
+from muntin.text.boundaries import clean_text
+from muntin.tool_results.json_excerpts import JsonExcerpt, to_json
+from muntin.tool_results.markers import (
+    Original,
+    bare_json,
+    marked_json,
+    marked_text,
+    marker,
+    original_of,
+)
+from muntin.tool_results.text_excerpts import LinesExcerpt, Marks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from muntin.counting.tokens import TokenCounter
+    from muntin.prompts import PromptRegistry
+    from muntin.runtime.flow import AnySummarizer, Flow
+    from muntin.tool_results.store import ToolResultStore
+
+__all__ = (
+    "ShortenedResult",
+    "atruncate_tool_result",
+    "shorten_tool_result",
+    "truncate_batch",
+    "truncate_tool_result",
+)
+
+_SUMMARY_INPUT = 8
+"""Times `max_tokens` that a summariser gets to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortenedResult:
+    """What became of one tool result."""
+
+    text: str
+    """What to send. The given object itself where nothing had to change."""
+    tokens: int
+    """Tokens of `text`, marker included."""
+    original_tokens: int
+    """Tokens of the original; of the first original where it had been shortened before."""
+    result_id: str | None = None
+    """Where the original is stored; None where it is not, or where nothing was shortened."""
+    problem: str = ""
+    """Why a summary that was asked for was not used; empty where all went well."""
+
+    @property
+    def shortened(self) -> bool:
+        """Whether `text` is less than the original."""
+        return self.tokens < self.original_tokens
+
+
+def truncate_tool_result(
+    result: str,
+    max_tokens: int = 1000,
+    *,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    summarizer: AnySummarizer | None = None,
+    name: str = "",
+    prompts: PromptRegistry = DEFAULT_PROMPTS,
+) -> str:
+    r"""Shorten a tool result to a number of tokens, marker included.
+
+    What fits comes back as the same object. A result that was shortened before keeps the id and
+    size of its original and is not stored again.
+
+    Args:
+        result: What the tool returned. Lone surrogates are replaced.
+        max_tokens: Tokens the text may take by `counter`, 1 or more.
+        counter: How to count.
+        store: Keeps the original, to be read with `read_tool_result`. None keeps it nowhere, and
+            the marker says so.
+        summarizer: Anything `flow.summarizer_of` takes. It reads an excerpt of at most eight times
+            `max_tokens`; an empty, failing or overlong summary is replaced by the excerpt. None
+            shortens without a model, and then valid JSON stays valid JSON.
+        name: The tool, for the summariser and for errors.
+        prompts: The words of markers.
+
+    Raises:
+        ConfigurationError: `max_tokens` is below 1.
+        ContextWindowExceeded: By this counter not even a mark of one character fits.
+        StateError: The original cannot be stored.
+
+    ```python
+    from muntin import ToolResultStore, truncate_tool_result
+
+    log = "\n".join(f"step {n}: ok" for n in range(500)) + "\nValueError: no such flight"
+    print(truncate_tool_result(log, 36, store=ToolResultStore.in_memory()))
+    #> [Shortened: 1,604 tokens, 6,416 characters. id=tr_613c995b6492c5f2d68a]
+    #> step 0: ok
+    #> step 1: ok
+    #> [… 498 lines omitted …]
+    #> ValueError: no such flight
+    ```
+    """
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    return run(flow, summarizer or _nobody).text
+
+
+async def atruncate_tool_result(
+    result: str,
+    max_tokens: int = 1000,
+    *,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    summarizer: AnySummarizer | None = None,
+    name: str = "",
+    prompts: PromptRegistry = DEFAULT_PROMPTS,
+) -> str:
+    """Shorten a tool result as `truncate_tool_result` does, without blocking on the summariser."""
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    return (await arun(flow, summarizer or _nobody)).text
+
+
+def shorten_tool_result(
+    result: str,
+    max_tokens: int = 1000,
+    *,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    summarizer: AnySummarizer | None = None,
+    name: str = "",
+    prompts: PromptRegistry = DEFAULT_PROMPTS,
+) -> ShortenedResult:
+    """Shorten a tool result as `truncate_tool_result` does, and say what became of it."""
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    return run(flow, summarizer or _nobody)
+
+
+def truncate_batch(
+    results: Sequence[str],
+    max_tokens: int,
+    *,
+    counter: TokenCounter = count_tokens,
+    store: ToolResultStore | None = None,
+    name: str = "",
+    prompts: PromptRegistry = DEFAULT_PROMPTS,
+) -> list[str]:
+    """Shorten the results of parallel calls to a number of tokens together.
+
+    The tokens are shared max-min fairly: small results stay whole, large ones share the rest, and
+    what one of them leaves over goes to the larger ones.
+
+    Args:
+        results: What the calls returned, in their order.
+        max_tokens: Tokens of all texts, each counted alone and summed.
+        counter: How to count.
+        store: As in `truncate_tool_result`.
+        name: As in `truncate_tool_result`.
+        prompts: The words of markers.
+
+    Returns:
+        One text per result, in the same order.
+
+    Raises:
+        ConfigurationError: `max_tokens` is below 1.
+        ContextWindowExceeded: There is not even room for a mark of one character each.
+        StateError: An original cannot be stored.
+
+    ```python
+    from muntin.tool_results.shorten import truncate_batch
+
+    texts = truncate_batch(["ok", "a b c " * 400, "x y z " * 900], 130)
+    print([len(text) for text in texts])
+    #> [2, 256, 260]
+    ```
+    """
+    _check(max_tokens)
+    sizes = [counter(clean_text(result)) for result in results]
+    if sum(sizes) <= max_tokens:
+        return [clean_text(result) for result in results]
+    shortened = list(results)
+    left = max_tokens
+    for rank, at in enumerate(sorted(range(len(results)), key=sizes.__getitem__)):
+        share = left // (len(results) - rank)
+        if share < 1:
+            raise ContextWindowExceeded(
+                f"a mark for each of {len(results)} shortened results",
+                needed=len(results) * counter("…"),
+                available=max_tokens,
+            )
+        shortened[at] = truncate_tool_result(
+            results[at], share, counter=counter, store=store, name=name, prompts=prompts
+        )
+        left -= counter(shortened[at])
+    return shortened
+
+
+def _nobody(text: str, instruction: str) -> str:  # pragma: no cover - a flow that never asks
+    raise NotImplementedError
+
+
+def _check(max_tokens: int) -> None:
+    if max_tokens < 1:
+        raise ConfigurationError(
+            f"a tool result needs max_tokens of at least 1, got {max_tokens}: "
+            f"leave the message out instead"
+        )
+
+
+def _shortening(
+    result: str,
+    max_tokens: int,
+    counter: TokenCounter,
+    store: ToolResultStore | None,
+    name: str,
+    prompts: PromptRegistry,
+    *,
+    asks: bool,
+) -> Flow[ShortenedResult]:
+    """Decide what stands for a result; ask for a summary where one may be asked for."""
+    _check(max_tokens)
+    text = clean_text(result)
+    size = counter(text)
+    if size <= max_tokens:
+        return ShortenedResult(text=text, tokens=size, original_tokens=size)
+    original = original_of(result, text, size, store, prompts)
+    problem = ""
+    if asks:
+        request = _summary_request(original, max_tokens, counter, name, prompts)
+        try:
+            summary = clean_text((yield request)).strip()
+        except Exception as error:  # noqa: BLE001 - however it fails, the excerpt takes its place
+            summary, problem = "", f"the summary failed: {type(error).__name__}: {error}"
+        told = f"{marker('marker_summary', original, prompts)}\n{summary}"
+        if summary and counter(told) <= max_tokens:
+            return _outcome(told, original, counter)
+        problem = problem or ("the summary is too long" if summary else "the summary is empty")
+    shown = _excerpt(original, max_tokens, counter, prompts)
+    if shown is None:
+        raise ContextWindowExceeded(
+            f"a shortened result of the tool {name or 'in question'}",
+            needed=counter("…"),
+            available=max_tokens,
+        )
+    return _outcome(shown, original, counter, problem)
+
+
+def _outcome(
+    text: str, original: Original, counter: TokenCounter, problem: str = ""
+) -> ShortenedResult:
+    return ShortenedResult(
+        text=text,
+        tokens=counter(text),
+        original_tokens=original.tokens,
+        result_id=original.result_id,
+        problem=problem,
+    )
+
+
+def _summary_request(
+    original: Original,
+    max_tokens: int,
+    counter: TokenCounter,
+    name: str,
+    prompts: PromptRegistry,
+) -> SummaryRequest:
+    room = max(1, max_tokens - counter(marker("marker_summary", original, prompts)))
+    body = original.body
+    if counter(body) > _SUMMARY_INPUT * max_tokens:
+        body = _excerpt(original, _SUMMARY_INPUT * max_tokens, counter, prompts) or ""
+    instruction = prompts.render("tool_result.extract", name=name or "?", max_tokens=room)
+    return SummaryRequest(text=body, instruction=instruction, max_tokens=room)
+
+
+def _excerpt(
+    original: Original, max_tokens: int, counter: TokenCounter, prompts: PromptRegistry
+) -> str | None:
+    """Find the largest text that fits, from the form that says most to the one that says least."""
+    marks = Marks(prompts, again=original.again)
+    full = marker("marker", original, prompts)
+    brief = marker("marker_brief", original, prompts)
+    # A long marker is worth at most half of what there is.
+    lines = (full, brief) if 2 * counter(full) <= max_tokens else (brief,)
+    if original.result_id:
+        # Where the original is says more than the few words that would fit instead.
+        lines += (marker("marker_least", original, prompts),)
+    forms: list[Callable[[int], str]]
+    if original.is_json:
+        shown = JsonExcerpt(original.value, marks)
+        forms = [marked_json(shown, original.value, line) for line in lines]
+        if original.result_id:
+            forms += [partial(_only, bare_json(original.value, lines[-1]))]
+        forms += [shown, partial(_emptied, original.value), _bare_mark]
+    else:
+        excerpt = LinesExcerpt(marks.without_base64(original.body), marks)
+        forms = [marked_text(excerpt, line) for line in lines]
+        if original.result_id:
+            forms += [partial(_only, lines[-1])]
+        forms += [partial(_both_ends, original.body, max_tokens, counter)]
+    length = len(original.body)
+    for form in forms:
+        found = _largest(form, length, max_tokens, counter)
+        if found:
+            return found
+    return None
+
+
+def _only(line: str, _room: int) -> str:
+    """Show the marker alone."""
+    return line
+
+
+def _emptied(value: object, _room: int) -> str:
+    """Show nothing but the kind of a JSON value; a number or a truth shown so would be another."""
+    if isinstance(value, str):
+        return '""'
+    if isinstance(value, (dict, list)):
+        return "{}" if isinstance(value, dict) else "[]"
+    return to_json("…")
+
+
+def _bare_mark(_room: int) -> str:
+    """Show that something was left out, where there is no room for more."""
+    return "…"
+
+
+def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) -> str:
+    """Show what fits of both ends, when there is no room for a marker."""
+    return truncate_to_tokens(text, max_tokens, counter, keep="ends") or "…"
+
+
+def _largest(
+    form: Callable[[int], str], length: int, max_tokens: int, counter: TokenCounter
+) -> str | None:
+    """Bisect for the most room whose text fits; None where not even no room does."""
+    best = clean_text(form(0))
+    if counter(best) > max_tokens:
+        return None
+    low, high = 0, length + 1
+    room = min(length, 4 * max_tokens)
+    while high - low > 1 + low // 64:
+        # Escapes in JSON may have hidden halves of surrogate pairs until now.
+        text = clean_text(form(room))
+        if counter(text) <= max_tokens:
+            best, low = text, room
+        else:
+            high = room
+        # Rooms grow by doubling until one is too large: no text is made that is far too long.
+        room = min(2 * low, length) if high > length and low else (low + high) // 2
+        if low == length:
+            break
+    return best

@@ -39,7 +39,7 @@ install: $(VENV)/.installed-dev ## Install everything a contributor needs into .
 # --- use -----------------------------------------------------------------------------------------
 
 demo: $(if $(wildcard $(VENV)/.installed-dev),$(VENV)/.installed-dev,$(VENV)/.installed-cli) ## Watch a window being divided (ARGS="--window 2000 ...")
-	@$(python) -m muntin.demo $(ARGS)
+	@$(python) -m muntin demo --html muntin-report.html $(ARGS)
 
 # --- tests and gates -----------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.characters import CLASSES, class_table
+from muntin.counting import CLASSES, class_table
 
 from ._data import json_lines
 

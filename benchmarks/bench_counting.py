@@ -12,9 +12,13 @@ import tracemalloc
 from collections import defaultdict
 from typing import TYPE_CHECKING, get_args
 
-from muntin.counting.estimate import EstimatedEncoding, estimate_tokens, short_texts
-from muntin.counting.tiktoken_counter import TiktokenCounter
-from muntin.counting.tokens import count_tokens
+from muntin.counting import (
+    EstimatedEncoding,
+    TiktokenCounter,
+    count_tokens,
+    estimate_tokens,
+    short_texts,
+)
 
 from ._data import json_lines
 from ._fit_texts import fit_texts

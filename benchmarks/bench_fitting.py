@@ -29,7 +29,7 @@ from muntin import (
     truncate_tool_result,
 )
 from muntin import Message as Said
-from muntin.counting.message_counts import MessageCounts
+from muntin.counting import MessageCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,9 +4,9 @@
     python -m benchmarks.fit_estimator --write    # fit, and write src/muntin/counting/rates/*.json
 
 The model is the one of `muntin.counting.estimate`: rates by class and context, summed; inside
-words the sum passes a ramp. Rates outside words are weighted means of token starts, drawn to the mean of their
-class where a pair is rare. Rates of letters are found by gradient descent (Adam) on the squared
-error per word, relative to its length. Everything is deterministic.
+words the sum passes a ramp. Rates outside words are weighted means of token starts,
+drawn to the mean of their class where a pair is rare. Rates of letters are found by gradient
+descent (Adam) on the squared error per word, relative to its length. Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -25,9 +25,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from muntin.counting import estimate
-from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
-from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting import (
+    CLASSES,
+    LETTER_CLASSES,
+    ONE_TOKEN_RANGES,
+    TiktokenCounter,
+    class_table,
+    estimate,
+)
 
 from ._fit_texts import FitText, fit_texts
 

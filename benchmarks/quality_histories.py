@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from benchmarks._data import SHARED, json_lines, yardstick
 from benchmarks._harness import Table, at_least
 from muntin import TiktokenCounter, fit_messages
-from muntin.conversations.recall import plan
+from muntin.conversations import plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

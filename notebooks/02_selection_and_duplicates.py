@@ -15,7 +15,7 @@ import numpy as np
 from _style import AMBER, BLUE, GREY, INK, RED, SHADES, canvas, ending, headline
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, mmr_select, select
-from muntin.passages.similarity import WordOverlap
+from muntin.passages import WordOverlap
 
 PAGES = [
     " ".join((inspect.getdoc(function) or "").split())[:400]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from _style import BLUE, canvas, headline, windows
 
 from muntin import AssemblyReport, CallableSource, Candidate, ContextBuilder, ContextConfig
-from muntin.text.lexical import bm25_scores
+from muntin.text import bm25_scores
 
 Search = Callable[[str], list[Candidate]]
 MODULES = (inspect, json, shutil, statistics, textwrap)

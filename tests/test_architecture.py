@@ -1,4 +1,4 @@
-"""The floors of the house hold, and each gate is proved by a canary that must turn it red.
+"""The layers hold, and each gate is proved by a canary that must turn it red.
 
 A gate that cannot fail guards nothing, and nobody notices: so each is shown a planted fault, in a
 copy of the tree, and has to refuse it.
@@ -6,6 +6,7 @@ copy of the tree, and has to refuse it.
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -70,7 +71,7 @@ def _plant(path: Path, line: str) -> None:
         file.write(f"\n\n{line}\n")
 
 
-def test_the_floors_hold() -> None:
+def test_the_layers_hold() -> None:
     """An import that points up today is a cycle next month."""
     linted = _lint_imports(ROOT)
 
@@ -80,21 +81,37 @@ def test_the_floors_hold() -> None:
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("src/muntin/errors.py", "import langchain_core", "The core never imports a framework"),
-        ("src/muntin/errors.py", "import muntin.counting.tokens", "Imports point down the floors"),
-        ("src/muntin/attic.py", "", "Imports point down the floors"),
-        ("src/muntin/errors.py", "import tiktoken", "tiktoken is known"),
+        ("src/muntin/errors.py", "import langchain_core", "The core does not import a framework"),
+        ("src/muntin/errors.py", "import muntin.counting.tokens", "Imports point down the layers"),
+        ("src/muntin/attic.py", "", "Imports point down the layers"),
+        (
+            "src/muntin/errors.py",
+            "import tiktoken",
+            "Only the exact counter and the resolver import tiktoken",
+        ),
+        (
+            "src/muntin/errors.py",
+            "import langchain_muntin",
+            "The core does not import its integrations",
+        ),
+        (
+            "src/muntin/counting/tokens.py",
+            "import muntin.counting.counters",
+            "Modules of a folder import each other in one direction only",
+        ),
         (
             "integrations/langchain_muntin/__init__.py",
             "import llama_index_muntin",
-            "The two integrations do not know each other",
+            "The integrations do not import each other",
         ),
     ],
     ids=[
         "a framework in the core",
         "an import upwards",
-        "a module on no floor",
+        "a module on no layer",
         "a vocabulary",
+        "an integration in the core",
+        "a cycle in a folder",
         "a neighbour",
     ],
 )
@@ -110,6 +127,60 @@ def test_a_planted_import_turns_the_gate_red(
     assert any(
         row.startswith(contract) and "BROKEN" in row for row in linted.stdout.splitlines()
     ), linted.stdout
+
+
+PACKAGES = ("src/muntin", "integrations/langchain_muntin", "integrations/llama_index_muntin")
+"""The packages whose imports are held to what a folder exports."""
+
+
+def _deep_imports(tree: Path) -> list[str]:
+    """Find imports that reach past the `__init__` of a folder of the core."""
+    found: list[str] = []
+    for package in PACKAGES:
+        for path in sorted((tree / package).rglob("*.py")):
+            place = path.relative_to(tree / package).parts
+            own = place[0] if package == "src/muntin" and len(place) > 1 else None
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else [alias.name for alias in node.names]
+                    if isinstance(node, ast.Import)
+                    else []
+                )
+                found += [
+                    f"{path.relative_to(tree)}: {name}"
+                    for name in names
+                    if name.startswith("muntin.")
+                    and name.count(".") > 1
+                    and name.split(".")[1] != own
+                ]
+    return found
+
+
+def test_code_outside_a_folder_imports_only_what_the_folder_exports() -> None:
+    """A module reached from outside its folder can no longer be moved or renamed."""
+    assert _deep_imports(ROOT) == []
+
+
+def test_a_planted_deep_import_is_found(copy: Path) -> None:
+    """A check that finds nothing in any tree guards nothing."""
+    _plant(copy / "src" / "muntin" / "window.py", "import muntin.passages.allocation")
+
+    assert _deep_imports(copy) == ["src/muntin/window.py: muntin.passages.allocation"]
+
+
+def test_every_folder_says_what_it_decides_and_lists_its_exports() -> None:
+    """A folder without a list of exports has no border to keep."""
+    folders = [path.parent for path in (ROOT / "src" / "muntin").glob("*/__init__.py")]
+    texts = {
+        folder.name: (folder / "__init__.py").read_text(encoding="utf-8") for folder in folders
+    }
+
+    assert len(texts) >= 10
+    for name, text in texts.items():
+        assert ast.get_docstring(ast.parse(text)), name
+        assert "__all__" in text, name
 
 
 def test_a_stale_export_turns_the_gate_red(copy: Path) -> None:

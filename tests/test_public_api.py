@@ -67,7 +67,7 @@ PROMISED = frozenset(errors.__all__) | {
     "truncate_tool_result",
 }
 
-SCRIPTS = frozenset({"muntin.__main__", "muntin.demo"})
+SCRIPTS = frozenset({"muntin.__main__"})
 """Modules that are run, not imported from."""
 
 PUBLIC: tuple[str, ...] = tuple(getattr(muntin, "__all__", ()))

@@ -17,23 +17,20 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_muntin._shapes import MARK, marked
 from langchain_muntin._steps import Fit, drive, sound
 from langchain_muntin.prompt_value import AssembledPrompt
-from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS
 from muntin.errors import ContextWindowExceeded
-from muntin.messages.turns import leading_system, newest_user
+from muntin.messages import leading_system, newest_user
 from muntin.report import AssemblyReport, SourceReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_muntin._steps import Policy, Sound
-    from muntin.conversations.fit import FittedMessages
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.passages.assembled import AssembledContext
-    from muntin.passages.builder import ContextBuilder
-    from muntin.passages.candidates import Embedding
-    from muntin.passages.sources import Gathered
+    from muntin.conversations import FittedMessages
+    from muntin.counting import MessageCounts
+    from muntin.passages import AssembledContext, ContextBuilder, Embedding, Gathered
     from muntin.prompts import PromptRegistry
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("Assembly", "Place")
 

@@ -17,12 +17,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_muntin._shapes import MARK, SHAPE, marked
 from muntin.errors import ConfigurationError, SourceError
-from muntin.messages.message import Message, ToolCall
-from muntin.messages.shapes.blocks import canonical_json
-from muntin.passages.candidates import Candidate
+from muntin.messages import Message, ToolCall, canonical_json
+from muntin.passages import Candidate
 
 if TYPE_CHECKING:
-    from muntin.passages.candidates import Embedding
+    from muntin.passages import Embedding
 
 __all__ = (
     "Score",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from langchain_muntin._shapes import marked
-from muntin.messages.shapes.blocks import canonical_json
+from muntin.messages import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from muntin.errors import ConfigurationError
-from muntin.passages.selection import select
+from muntin.passages import select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Candidate, Embedding
+    from muntin.counting import TokenCounter
+    from muntin.passages import Candidate, Embedding
 
 __all__ = ("Ordering", "Picking", "arranged", "within")
 

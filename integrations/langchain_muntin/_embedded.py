@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from langchain_core.embeddings import Embeddings
 
-    from muntin.passages.candidates import Candidate
-    from muntin.passages.sources import Gathered
+    from muntin.passages import Candidate, Gathered
 
 __all__ = ("aembedded", "embedded", "matched")
 

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin.sources import RetrieverSource, RunnableSource
 from muntin.errors import ConfigurationError
-from muntin.passages.sources import CallableSource, ContextSource, GivenSource, source_named
+from muntin.passages import CallableSource, ContextSource, GivenSource, source_named
 
 __all__ = ("source_of", "standing_sources")
 

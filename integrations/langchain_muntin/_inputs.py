@@ -20,7 +20,7 @@ from langchain_core.prompt_values import PromptValue
 
 from langchain_muntin._shapes import SHAPE
 from muntin.errors import ConfigurationError
-from muntin.passages.candidates import Scope
+from muntin.passages import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

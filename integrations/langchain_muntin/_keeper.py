@@ -19,15 +19,10 @@ from langchain_muntin._models import ModelFacts
 from langchain_muntin._restated import digest_of
 from langchain_muntin._steps import Fit, sound
 from muntin.config import WindowBudgetConfig
-from muntin.counting.counters import AnchoredCounter
-from muntin.counting.message_counts import counts_for
-from muntin.counting.message_tokens import REPLY_TOKENS
-from muntin.counting.tokens import count_tokens
-from muntin.counting.tool_schemas import count_tools
+from muntin.counting import REPLY_TOKENS, AnchoredCounter, count_tokens, count_tools, counts_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.state.agent_state import AgentState
-from muntin.state.reinjection import STATE_SHARE, reinject
+from muntin.state import STATE_SHARE, AgentState, reinject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,12 +30,11 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_muntin._steps import Policy
-    from muntin.conversations.fit import FittedMessages
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.counting.tokens import TokenCounter
+    from muntin.conversations import FittedMessages
+    from muntin.counting import MessageCounts, TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("Desk", "Keeper", "Outgoing")
 

@@ -19,13 +19,13 @@ from langchain_core.runnables import RunnableParallel, RunnableSequence, Runnabl
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from muntin.counting.counters import EstimateCounter, counter_for
+from muntin.counting import EstimateCounter, counter_for
 from muntin.errors import ConfigurationError
 from muntin.window import Window, resolve_window
 
 if TYPE_CHECKING:
     from muntin.config import WindowBudgetConfig
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
 
 __all__ = ("ModelFacts", "schema_of", "schemas_of")
 

@@ -16,22 +16,19 @@ from langchain_muntin._inputs import Asked, read_input
 from langchain_muntin._models import ModelFacts
 from langchain_muntin.summarizer import summarizer_for
 from muntin.config import ContextConfig, WindowBudgetConfig
-from muntin.counting.message_counts import counts_for
-from muntin.counting.tool_schemas import count_tools
+from muntin.counting import count_tools, counts_for
 from muntin.errors import ConfigurationError
-from muntin.passages.builder import ContextBuilder
+from muntin.passages import ContextBuilder
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langchain_core.messages import BaseMessage
 
     from langchain_muntin.assembler import ContextAssembler
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Embedding
-    from muntin.passages.sources import ContextSource, Gathered
+    from muntin.counting import MessageCounts, TokenCounter
+    from muntin.passages import ContextSource, Embedding, Gathered
     from muntin.prompts import PromptRegistry
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("Ready",)
 

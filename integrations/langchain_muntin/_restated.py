@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, TypeAlias, cast
 
-from muntin.state.agent_state import AgentState
-from muntin.state.reinjection import state_block
+from muntin.state import AgentState, state_block
 
 __all__ = ("Restate", "digest_of", "restated", "value_of")
 

@@ -22,21 +22,23 @@ from langchain_core.messages import (
 )
 
 from muntin.errors import ConfigurationError
-from muntin.messages.message import UNNAMED, ToolCall
-from muntin.messages.shapes import MessageView, ToolResult
-from muntin.messages.shapes.blocks import (
+from muntin.messages import (
+    UNNAMED,
     BlockReader,
+    MessageView,
+    ToolCall,
+    ToolResult,
     as_block,
     canonical_json,
     replace_result,
     replace_text,
+    role_of,
 )
-from muntin.messages.shapes.openai_chat import role_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from muntin.messages.message import Block, Role
+    from muntin.messages import Block, Role
 
 __all__ = ("MARK", "SHAPE", "LangChainShape", "marked")
 

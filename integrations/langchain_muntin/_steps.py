@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from langchain_core.runnables import RunnableLambda
 
-from muntin.conversations.encodable import clean_messages
-from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
-from muntin.messages.repair import repair
-from muntin.messages.result_order import straight_order
-from muntin.messages.turns import pairing_problems
+from muntin.conversations import FittedMessages, afit_messages, clean_messages, fit_messages
+from muntin.messages import pairing_problems, repair, straight_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -25,9 +22,8 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.runnables import Runnable
 
-    from muntin.counting.measured import Measured
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.shapes import MessageView
+    from muntin.counting import Measured, MessageCounts
+    from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
 
 __all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "runnable_of", "sound")

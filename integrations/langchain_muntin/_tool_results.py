@@ -12,20 +12,19 @@ from langgraph.types import Command
 from pydantic import Field
 
 from langchain_muntin._shapes import SHAPE
-from muntin.counting.tokens import count_tokens
+from muntin.counting import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.tool_results.reader import read_tool
-from muntin.tool_results.shorten import truncate_tool_result
+from muntin.tool_results import read_tool, truncate_tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_core.messages import BaseMessage
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("ReadBackTool", "ResultCap", "offered", "read_back_tool")
 

@@ -11,7 +11,7 @@ from langchain_core.runnables.config import ensure_config
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.conversations.fit import FittedMessages
+    from muntin.conversations import FittedMessages
 
 __all__ = ("DECISION_EVENT", "Tell")
 

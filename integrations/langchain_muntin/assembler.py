@@ -23,8 +23,7 @@ from langchain_muntin._ready import Ready as _Ready
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
-from muntin.passages.candidates import Scope  # noqa: TC001 - pydantic reads annotations
-from muntin.passages.sources import agather, gather
+from muntin.passages import Scope, agather, gather
 
 if TYPE_CHECKING:
     from typing import Self

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import Document
 
-    from muntin.passages.candidates import Candidate
+    from muntin.passages import Candidate
 
 __all__ = ("BudgetCompressor",)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_muntin.summarizer import summarizer_for
-from muntin.conversations.compaction import HistoryCompactor
+from muntin.conversations import HistoryCompactor
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from langchain_core.messages import BaseMessage
 
-    from muntin.conversations.compaction import CompactionOutcome
+    from muntin.conversations import CompactionOutcome
 
 __all__ = ("CompactingChatMessageHistory",)
 

@@ -40,7 +40,7 @@ from langchain_muntin._tool_results import ReadBackTool, ResultCap, offered, rea
 from langchain_muntin._trace import Tell
 from langchain_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.tool_results.store import ToolResultStore
+from muntin.tool_results import ToolResultStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

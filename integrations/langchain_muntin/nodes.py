@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from langchain_muntin._steps import Policy
     from muntin.config import WindowBudgetConfig
     from muntin.prompts import PromptRegistry
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
     Messages = Sequence[BaseMessage] | PromptValue
 

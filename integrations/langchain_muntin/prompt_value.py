@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.messages import BaseMessage
 
-    from muntin.passages.assembled import AssembledContext
+    from muntin.passages import AssembledContext
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledPrompt",)

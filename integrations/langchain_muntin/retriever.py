@@ -17,9 +17,7 @@ from langchain_muntin._given import standing_sources
 from langchain_muntin._models import ModelFacts
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.passages.candidates import Scope  # noqa: TC001 - pydantic reads annotations
-from muntin.passages.ranking import rank
-from muntin.passages.sources import agather, gather
+from muntin.passages import Scope, agather, gather, rank
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.passages.sources import Gathered
+    from muntin.passages import Gathered
 
 __all__ = ("AssembledRetriever",)
 

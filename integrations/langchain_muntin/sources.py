@@ -15,16 +15,14 @@ from langchain_core.messages import BaseMessage
 from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin._shapes import SHAPE
 from muntin.errors import ConfigurationError, SourceError
-from muntin.messages.shapes.blocks import canonical_json
-from muntin.passages.candidates import Candidate
-from muntin.passages.sources import CallableSource
+from muntin.messages import canonical_json
+from muntin.passages import CallableSource, Candidate
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable
 
-    from muntin.passages.candidates import Scope
-    from muntin.passages.sources import OnError
+    from muntin.passages import OnError, Scope
 
 __all__ = (
     "ChatHistorySource",

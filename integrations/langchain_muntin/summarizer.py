@@ -10,16 +10,15 @@ from langchain_core.runnables import Runnable
 
 from langchain_muntin._models import ModelFacts
 from muntin.config import WindowBudgetConfig
-from muntin.conversations.summarize import ExtractiveSummarizer
-from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.conversations import ExtractiveSummarizer
+from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, truncate_to_tokens
 from muntin.errors import ConfigurationError
-from muntin.runtime.flow import Summarizer, SummaryRequest, summarizer_of, text_of
+from muntin.runtime import Summarizer, SummaryRequest, summarizer_of, text_of
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.runtime.flow import AnySummarizer
+    from muntin.runtime import AnySummarizer
 
 __all__ = ("ModelSummarizer", "summarizer_for")
 

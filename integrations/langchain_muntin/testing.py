@@ -25,8 +25,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_muntin._models import schemas_of
-from muntin.counting.counters import counter_for
-from muntin.testing.strict import Provider, RequestOverflow, RequestRefused, check_request
+from muntin.counting import counter_for
+from muntin.testing import Provider, RequestOverflow, RequestRefused, check_request
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForLLMRun

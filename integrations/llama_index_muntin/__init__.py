@@ -25,7 +25,7 @@ from llama_index_muntin.postprocessor import BudgetPostprocessor, NodesChosenEve
 from llama_index_muntin.retriever import AssembledRetriever
 from llama_index_muntin.sources import RetrieverSource
 from llama_index_muntin.summarizer import LLMSummarizer
-from muntin.messages.shapes import register_shape
+from muntin.messages import register_shape
 
 register_shape(SHAPE)  # also where the entry point is not installed, as in a copied tree
 

@@ -19,9 +19,7 @@ from llama_index.core.schema import MetadataMode
 from llama_index_muntin._media import PricedCounter, mark_of_media
 from llama_index_muntin._nodes import by_own_words, node_of, node_read, with_less_metadata
 from muntin.errors import ContextWindowExceeded
-from muntin.passages.builder import ContextBuilder
-from muntin.passages.layout import Layout, Section
-from muntin.passages.sources import Gathered
+from muntin.passages import ContextBuilder, Gathered, Layout, Section
 from muntin.prompts import DEFAULT_PROMPTS
 
 if TYPE_CHECKING:
@@ -30,9 +28,8 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
     from muntin.config import ContextConfig
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Candidate, Embedding
-    from muntin.passages.layout import Item
+    from muntin.counting import TokenCounter
+    from muntin.passages import Candidate, Embedding, Item
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
 

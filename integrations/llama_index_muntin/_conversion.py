@@ -14,14 +14,12 @@ from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 
 from llama_index_muntin._shapes import SHAPE, answered_call
-from muntin.messages.message import Message, ToolCall
-from muntin.messages.shapes import view
-from muntin.messages.shapes.blocks import as_block, canonical_json
+from muntin.messages import Message, ToolCall, as_block, canonical_json, view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from muntin.messages.message import Block
+    from muntin.messages import Block
 
 __all__ = (
     "LiteralText",

@@ -20,22 +20,17 @@ from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_vali
 
 from llama_index_muntin._conversion import as_chat_message, copy_of_message
 from llama_index_muntin._shapes import SHAPE
-from muntin.conversations.compaction import HistoryCompactor
-from muntin.conversations.encodable import cleaned
-from muntin.conversations.fit import fit_messages
-from muntin.conversations.summarize import ExtractiveSummarizer
-from muntin.counting.message_counts import counts_for
-from muntin.counting.message_tokens import REPLY_TOKENS
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.conversations import ExtractiveSummarizer, HistoryCompactor, cleaned, fit_messages
+from muntin.counting import REPLY_TOKENS, counts_for, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
-from muntin.messages.message import Message
+from muntin.messages import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.conversations.compaction.outcome import Compaction
-    from muntin.counting.tokens import TokenCounter
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.conversations import Compaction
+    from muntin.counting import TokenCounter
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("ConversationLog", "Fold", "Rules", "is_answer", "owned", "text_said")
 

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import ImageNode
 
-from muntin.counting.counters import counter_name, is_exact
-from muntin.counting.media_tokens import media_tokens
-from muntin.messages.shapes.blocks import media_of
+from muntin.counting import counter_name, is_exact, media_tokens
+from muntin.messages import media_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes.views import MediaKind
+    from muntin.counting import TokenCounter
+    from muntin.messages import MediaKind
 
 __all__ = ("PricedCounter", "mark_of_media", "name_of_media")
 

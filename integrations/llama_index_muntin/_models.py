@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.config import WindowBudgetConfig
-from muntin.counting.counters import EstimateCounter, NamedCounter, counter_for, counter_name
-from muntin.counting.tiktoken_counter import TiktokenCounter
-from muntin.counting.tokens import count_tokens
+from muntin.counting import (
+    EstimateCounter,
+    NamedCounter,
+    TiktokenCounter,
+    count_tokens,
+    counter_for,
+    counter_name,
+)
 from muntin.errors import ConfigurationError
 from muntin.window import Window, resolve_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
 
 __all__ = (
     "counter_named",

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, cast
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
 from llama_index_muntin._media import name_of_media
-from muntin.conversations.encodable import cleaned
+from muntin.conversations import cleaned
 from muntin.errors import SourceError
-from muntin.passages.candidates import Candidate
+from muntin.passages import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Embedding
+    from muntin.counting import TokenCounter
+    from muntin.passages import Embedding
 
 __all__ = (
     "by_own_words",

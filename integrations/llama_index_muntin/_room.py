@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from llama_index_muntin._models import reserve_of, window_of
-from muntin.counting.message_tokens import FRAMING_TOKENS
+from muntin.counting import FRAMING_TOKENS
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 
 if TYPE_CHECKING:
     from llama_index_muntin.ledger import WindowLedger
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
 
 __all__ = ("HistoryRoom", "history_limit")
 

@@ -16,15 +16,21 @@ from typing import TYPE_CHECKING, Any, cast
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from pydantic import BaseModel
 
-from muntin.messages.message import UNNAMED
-from muntin.messages.shapes import MessageView, ToolResult
-from muntin.messages.shapes.blocks import BlockReader, as_block, without_text
-from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
+from muntin.messages import (
+    OPENAI_CHAT,
+    UNNAMED,
+    BlockReader,
+    MessageView,
+    ToolResult,
+    as_block,
+    role_of,
+    without_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from muntin.messages.message import Role, ToolCall
+    from muntin.messages import Role, ToolCall
 
 __all__ = ("SHAPE", "LlamaIndexShape", "answered_call", "calls_of")
 

@@ -23,7 +23,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index_muntin._conversion import as_chat_message
 from llama_index_muntin._models import schemas_of
 from llama_index_muntin._shapes import SHAPE
-from muntin.messages.shapes.blocks import canonical_json
+from muntin.messages import canonical_json
 from muntin.prompts import DEFAULT_PROMPTS
 
 if TYPE_CHECKING:

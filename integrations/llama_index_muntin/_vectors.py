@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.passages.candidates import Embedding
+    from muntin.passages import Embedding
 
 __all__ = ("NodeVectors",)
 

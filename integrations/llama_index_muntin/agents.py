@@ -28,12 +28,10 @@ from llama_index_muntin._guard import GuardedContext, Overrun
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin._trajectory import Steps, steps_of
-from muntin.conversations.fit import FittedMessages, fit_messages
-from muntin.counting.message_counts import count_messages
+from muntin.conversations import FittedMessages, fit_messages
+from muntin.counting import count_messages
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.tool_results.reader import read_tool
-from muntin.tool_results.shorten import truncate_tool_result
-from muntin.tool_results.store import ToolResultStore
+from muntin.tool_results import ToolResultStore, read_tool, truncate_tool_result
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -41,9 +39,8 @@ if TYPE_CHECKING:
     from llama_index.core.memory import BaseMemory
 
     from llama_index_muntin.ledger import WindowLedger
-    from muntin.counting.counters import NamedCounter
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.message import Message
+    from muntin.counting import NamedCounter, TokenCounter
+    from muntin.messages import Message
 
 __all__ = ("with_window",)
 

@@ -21,15 +21,13 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index_muntin._models import counter_of, reserve_of, window_of
-from muntin.counting.counters import counter_name
-from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, counter_name
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from muntin.counting.counters import NamedCounter
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import NamedCounter, TokenCounter
 
 __all__ = ("WindowLedger",)
 

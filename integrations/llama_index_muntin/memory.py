@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from llama_index.core.base.llms.types import ChatMessage
 
-    from muntin.conversations.compaction.outcome import CompactionOutcome
-    from muntin.counting.tokens import TokenCounter
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.conversations import CompactionOutcome
+    from muntin.counting import TokenCounter
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("CompactingMemory", "CompactionWarning")
 

@@ -19,7 +19,7 @@ from llama_index_muntin._log import ConversationLog, Rules
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
 
 if TYPE_CHECKING:

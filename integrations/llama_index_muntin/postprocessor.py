@@ -26,15 +26,15 @@ from llama_index_muntin._vectors import NodeVectors
 from llama_index_muntin.ledger import WindowLedger
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.passages.sources import Gathered
+from muntin.passages import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Candidate, Embedding
+    from muntin.counting import TokenCounter
+    from muntin.passages import Candidate, Embedding
     from muntin.report import AssemblyReport
 
 __all__ = ("BudgetPostprocessor", "NodesChosenEvent")

@@ -12,15 +12,15 @@ from llama_index_muntin._vectors import NodeVectors
 from llama_index_muntin.sources import Question, source_of
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
-from muntin.passages.sources import Gathered, agather, check_sources, gather
+from muntin.passages import Gathered, agather, check_sources, gather
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.candidates import Embedding
+    from muntin.counting import TokenCounter
+    from muntin.passages import Embedding
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledRetriever",)

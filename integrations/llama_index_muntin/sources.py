@@ -11,10 +11,10 @@ from llama_index.core.schema import QueryBundle
 
 from llama_index_muntin._nodes import candidates_of
 from muntin.errors import ConfigurationError
-from muntin.passages.sources import CallableSource, ContextSource, source_named
+from muntin.passages import CallableSource, ContextSource, source_named
 
 if TYPE_CHECKING:
-    from muntin.passages.sources import OnError
+    from muntin.passages import OnError
 
 __all__ = ("Question", "RetrieverSource", "source_of")
 

@@ -8,10 +8,10 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.llms.llm import LLM
 
 from muntin.errors import SummaryError
-from muntin.runtime.flow import Summarizer, summarizer_of, text_of
+from muntin.runtime import Summarizer, summarizer_of, text_of
 
 if TYPE_CHECKING:
-    from muntin.runtime.flow import SummaryRequest
+    from muntin.runtime import SummaryRequest
 
 __all__ = ("LLMSummarizer", "summarizer_for")
 

@@ -27,7 +27,7 @@ from pydantic import Field, PrivateAttr
 from llama_index_muntin._conversion import copy_of_message
 from llama_index_muntin._models import counter_of, schemas_of
 from llama_index_muntin._shapes import SHAPE
-from muntin.testing.strict import check_request
+from muntin.testing import check_request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator

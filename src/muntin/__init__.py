@@ -18,21 +18,29 @@ if TYPE_CHECKING:
         ReducerConfig,
         WindowBudgetConfig,
     )
-    from muntin.conversations.compaction import HistoryCompactor
-    from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
-    from muntin.conversations.summarize import ExtractiveSummarizer
-    from muntin.conversations.trajectory import (
+    from muntin.conversations import (
         REDUCERS,
+        ExtractiveSummarizer,
+        FittedMessages,
+        HistoryCompactor,
+        afit_messages,
+        fit_messages,
         reduce_agent,
         reduce_plan,
         reduce_reflection,
     )
-    from muntin.counting.counters import AnchoredCounter, counter_for
-    from muntin.counting.estimate import estimate_tokens
-    from muntin.counting.message_counts import count_message, count_messages
-    from muntin.counting.tiktoken_counter import TiktokenCounter
-    from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
-    from muntin.counting.truncation import truncate_to_tokens
+    from muntin.counting import (
+        AnchoredCounter,
+        TiktokenCounter,
+        TokenCounter,
+        count_message,
+        count_messages,
+        count_tokens,
+        counter_for,
+        estimate_tokens,
+        tokens_of,
+        truncate_to_tokens,
+    )
     from muntin.errors import (
         AsyncSourceError,
         ConfigurationError,
@@ -50,91 +58,93 @@ if TYPE_CHECKING:
         TokenizerUnavailable,
         ToolResultNotFound,
     )
-    from muntin.interactions.retriever import ContextRetriever
-    from muntin.messages.message import Message
-    from muntin.messages.repair import repair
-    from muntin.passages.assembled import AssembledContext
-    from muntin.passages.builder import ContextBuilder
-    from muntin.passages.candidates import Candidate, RetrievalResult, Scope
-    from muntin.passages.layout import Layout
-    from muntin.passages.selection import Selection, mmr_select, select
-    from muntin.passages.sources import CallableSource, ContextSource
+    from muntin.interactions import ContextRetriever
+    from muntin.messages import Message, repair
+    from muntin.passages import (
+        AssembledContext,
+        CallableSource,
+        Candidate,
+        ContextBuilder,
+        ContextSource,
+        Layout,
+        RetrievalResult,
+        Scope,
+        Selection,
+        mmr_select,
+        select,
+    )
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
-    from muntin.state.agent_state import AgentState
-    from muntin.state.reinjection import reinject
-    from muntin.state.store import StateStore
-    from muntin.tool_results.reader import read_tool_result
-    from muntin.tool_results.shorten import truncate_tool_result
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.state import AgentState, StateStore, reinject
+    from muntin.tool_results import ToolResultStore, read_tool_result, truncate_tool_result
     from muntin.window import ContextBudget, Window, WindowBudget, resolve_window
 
 _HOMES = {
-    "AgentState": "state.agent_state",
-    "AnchoredCounter": "counting.counters",
-    "AssembledContext": "passages.assembled",
+    "AgentState": "state",
+    "AnchoredCounter": "counting",
+    "AssembledContext": "passages",
     "AssemblyReport": "report",
     "AsyncSourceError": "errors",
-    "CallableSource": "passages.sources",
-    "Candidate": "passages.candidates",
+    "CallableSource": "passages",
+    "Candidate": "passages",
     "CompactionConfig": "config",
     "ConfigurationError": "errors",
     "ContextBudget": "window",
-    "ContextBuilder": "passages.builder",
+    "ContextBuilder": "passages",
     "ContextConfig": "config",
     "ContextError": "errors",
-    "ContextRetriever": "interactions.retriever",
-    "ContextSource": "passages.sources",
+    "ContextRetriever": "interactions",
+    "ContextSource": "passages",
     "ContextWindowExceeded": "errors",
-    "ExtractiveSummarizer": "conversations.summarize",
-    "FittedMessages": "conversations.fit",
-    "HistoryCompactor": "conversations.compaction",
-    "Layout": "passages.layout",
-    "Message": "messages.message",
+    "ExtractiveSummarizer": "conversations",
+    "FittedMessages": "conversations",
+    "HistoryCompactor": "conversations",
+    "Layout": "passages",
+    "Message": "messages",
     "MuntinConfig": "config",
     "PromptError": "errors",
     "PromptRegistry": "prompts",
-    "REDUCERS": "conversations.trajectory",
+    "REDUCERS": "conversations",
     "ReducerConfig": "config",
     "ReportError": "errors",
-    "RetrievalResult": "passages.candidates",
-    "Scope": "passages.candidates",
-    "Selection": "passages.selection",
+    "RetrievalResult": "passages",
+    "Scope": "passages",
+    "Selection": "passages",
     "SourceError": "errors",
     "StateConflictError": "errors",
     "StateCorruptError": "errors",
     "StateError": "errors",
     "StateNotFound": "errors",
-    "StateStore": "state.store",
+    "StateStore": "state",
     "StateVersionError": "errors",
     "SummaryError": "errors",
-    "TiktokenCounter": "counting.tiktoken_counter",
-    "TokenCounter": "counting.tokens",
+    "TiktokenCounter": "counting",
+    "TokenCounter": "counting",
     "TokenizerUnavailable": "errors",
     "ToolResultNotFound": "errors",
-    "ToolResultStore": "tool_results.store",
+    "ToolResultStore": "tool_results",
     "Window": "window",
     "WindowBudget": "window",
     "WindowBudgetConfig": "config",
-    "afit_messages": "conversations.fit",
-    "count_message": "counting.message_counts",
-    "count_messages": "counting.message_counts",
-    "count_tokens": "counting.tokens",
-    "counter_for": "counting.counters",
-    "estimate_tokens": "counting.estimate",
-    "fit_messages": "conversations.fit",
-    "mmr_select": "passages.selection",
-    "read_tool_result": "tool_results.reader",
-    "reduce_agent": "conversations.trajectory",
-    "reduce_plan": "conversations.trajectory",
-    "reduce_reflection": "conversations.trajectory",
-    "reinject": "state.reinjection",
-    "repair": "messages.repair",
+    "afit_messages": "conversations",
+    "count_message": "counting",
+    "count_messages": "counting",
+    "count_tokens": "counting",
+    "counter_for": "counting",
+    "estimate_tokens": "counting",
+    "fit_messages": "conversations",
+    "mmr_select": "passages",
+    "read_tool_result": "tool_results",
+    "reduce_agent": "conversations",
+    "reduce_plan": "conversations",
+    "reduce_reflection": "conversations",
+    "reinject": "state",
+    "repair": "messages",
     "resolve_window": "window",
-    "select": "passages.selection",
-    "tokens_of": "counting.tokens",
-    "truncate_to_tokens": "counting.truncation",
-    "truncate_tool_result": "tool_results.shorten",
+    "select": "passages",
+    "tokens_of": "counting",
+    "truncate_to_tokens": "counting",
+    "truncate_tool_result": "tool_results",
 }
 
 __all__ = (
@@ -209,7 +219,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from the room it lives in."""
+    """Import a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'muntin' has no attribute {name!r}")
     found = getattr(import_module(f"muntin.{_HOMES[name]}"), name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from muntin.config import CompactionConfig, ContextConfig, ReducerConfig, WindowBudgetConfig
-from muntin.conversations.compaction import HistoryCompactor
-from muntin.conversations.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
-from muntin.counting.tokens import count_tokens, tokens_of
-from muntin.passages.builder import ContextBuilder
-from muntin.passages.selection import mmr_select
-from muntin.passages.sources import CallableSource, ContextSource
+from muntin.conversations import (
+    REDUCERS,
+    HistoryCompactor,
+    reduce_agent,
+    reduce_plan,
+    reduce_reflection,
+)
+from muntin.counting import count_tokens, tokens_of
+from muntin.passages import CallableSource, ContextBuilder, ContextSource, mmr_select
 from muntin.window import WindowBudget
 
 __all__ = (

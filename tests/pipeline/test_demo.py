@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from muntin.demo.__main__ import assemble, main
-from muntin.demo.corpus import Passages
+from muntin.cli import main
+from muntin.demo import Passages, assemble
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,21 +50,10 @@ def test_the_command_prints_the_context_and_writes_the_page(
     def collected(_progress: object) -> Passages:
         return passages
 
-    monkeypatch.setattr("muntin.demo.__main__.Passages", collected)
+    monkeypatch.setattr("muntin.demo.Passages", collected)
     page = tmp_path / "report.html"
-    assert main(["--window", "1k", "--html", str(page)]) == 0
-    printed = capsys.readouterr().out
-    assert "[Knowledge]" in printed
-    assert "tokens used" in printed
+    assert main(["demo", "--window", "1k", "--html", str(page)]) == 0
+    shown = capsys.readouterr()
+    assert "[Knowledge]" in shown.out
+    assert "tokens used" in shown.err
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert main(["--window", "40", "--html", str(page)]) == 3
-    assert "raise the budget" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("window", ["many", "0", "-3"])
-def test_a_window_that_is_no_number_of_tokens_is_a_usage_error(
-    window: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main([f"--window={window}"])
-    assert "window" in capsys.readouterr().err

@@ -19,9 +19,9 @@ from muntin import (
     StateNotFound,
     StateStore,
     StateVersionError,
-    atomic,
 )
 from muntin.errors import ConfigurationError
+from muntin.runtime import exclusive
 from muntin.state.store import load_state, save_state
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def test_a_disk_that_fails_to_sync_leaves_the_old_state(
 def test_a_lock_that_is_held_is_waited_for_and_then_said(tmp_path: Path) -> None:
     store = StateStore.directory(tmp_path, lock_timeout=0.05)
     with (
-        atomic.exclusive(tmp_path / ".lock", timeout=1),
+        exclusive(tmp_path / ".lock", timeout=1),
         pytest.raises(StateError, match=r"locked by another writer for 0\.05 s"),
     ):
         store.save(AgentState())

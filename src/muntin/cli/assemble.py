@@ -27,7 +27,7 @@ from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.passages.candidates import Candidate
+    from muntin.passages import Candidate
 
 __all__ = ("assemble",)
 
@@ -135,9 +135,7 @@ def assemble(
     from muntin.cli.reading import facts_of, searched, tell_of
     from muntin.config import ContextConfig
     from muntin.errors import ConfigurationError
-    from muntin.passages.builder import ContextBuilder
-    from muntin.passages.layout import Layout
-    from muntin.passages.sources import GivenSource
+    from muntin.passages import ContextBuilder, GivenSource, Layout
 
     asked = text_of(question)
     if not asked.strip():

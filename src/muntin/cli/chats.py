@@ -18,8 +18,8 @@ from muntin.cli.dumps import FORMS, Dumped
 from muntin.cli.failures import Failure
 from muntin.cli.files import name_of, read_text
 from muntin.cli.options import chosen
-from muntin.messages.shapes import shape_of
-from muntin.text.boundaries import clean_text
+from muntin.messages import shape_of
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from muntin.cli.chats import Chat
     from muntin.cli.dumps import Dumped
-    from muntin.conversations.summarize import ExtractiveSummarizer
-    from muntin.counting.counters import NamedCounter
+    from muntin.conversations import ExtractiveSummarizer
+    from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
 
 __all__ = ("compact",)
@@ -57,8 +57,7 @@ def compact(
     Example: muntin compact chat.json --trigger 4k --keep 6 -o short.json
     """  # fmt: skip
     from muntin.cli.recap import account_of
-    from muntin.conversations.compaction import HistoryCompactor
-    from muntin.conversations.summarize import ExtractiveSummarizer
+    from muntin.conversations import ExtractiveSummarizer, HistoryCompactor
 
     asked = job.question_of(question)
 

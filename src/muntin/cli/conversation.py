@@ -35,7 +35,7 @@ from muntin.cli.terminal import emit_json, heard_warnings, many, note, progress,
 if TYPE_CHECKING:
     from muntin.cli.chats import Chat, ChatFile
     from muntin.cli.dumps import Dumped
-    from muntin.counting.counters import NamedCounter
+    from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
 
     Changed = tuple[Sequence[Dumped], AssemblyReport]

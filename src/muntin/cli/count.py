@@ -16,7 +16,7 @@ from muntin.cli.terminal import emit_json, heard_warnings, note, progress, show_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from muntin.counting.counters import NamedCounter
+    from muntin.counting import NamedCounter
 
 __all__ = ("count",)
 
@@ -92,8 +92,8 @@ def count(
 
 def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
     from muntin.cli.chats import read_chats
-    from muntin.counting.message_counts import count_messages
-    from muntin.messages.shapes import view
+    from muntin.counting import count_messages
+    from muntin.messages import view
 
     found: list[_Counted] = []
     for path in paths:

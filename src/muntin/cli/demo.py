@@ -38,8 +38,7 @@ def demo(
 
     Example: muntin demo "How do I parse dates?" --window 4k --html report.html
     """
-    from muntin.demo.__main__ import assemble
-    from muntin.demo.corpus import Passages
+    from muntin.demo import Passages, assemble
     from muntin.errors import ConfigurationError
 
     counter = counter_of(model)

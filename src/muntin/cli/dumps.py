@@ -2,7 +2,8 @@
 
 A message of a dump is read as it stands there, without its framework, and a changed one is written
 back in the same form: only the text that changed differs. Each form is a shape
-(`muntin.messages.shapes`) over the plain dicts of that dump. The dicts of providers keep the shapes the library has for them.
+(`muntin.messages.shapes`) over the plain dicts of that dump. Dicts of providers keep
+their own shapes.
 
 It does not know files: which form a file has, and where in it messages stand, is said in `chats`.
 """
@@ -12,17 +13,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from muntin.messages.shapes import register_shape
-from muntin.messages.shapes.anthropic import ANTHROPIC
-from muntin.messages.shapes.blocks import replace_result, replace_text, without_text
-from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
-from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
+from muntin.messages import (
+    ANTHROPIC,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    register_shape,
+    replace_result,
+    replace_text,
+    role_of,
+    without_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from muntin.messages.message import Role, ToolCall
-    from muntin.messages.shapes import MessageShape, MessageView
+    from muntin.messages import MessageShape, MessageView, Role, ToolCall
 
 __all__ = ("FORMS", "Dumped", "Raw")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
 from muntin.cli.terminal import note
-from muntin.runtime.files import write_file
+from muntin.runtime import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path

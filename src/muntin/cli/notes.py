@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from muntin.messages.shapes import view
-from muntin.passages.candidates import Candidate
-from muntin.text.lexical import bm25_scores
+from muntin.messages import view
+from muntin.passages import Candidate
+from muntin.text import bm25_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from muntin.cli.files import read_text
 from muntin.cli.terminal import many
 
 if TYPE_CHECKING:
-    from muntin.counting.counters import NamedCounter
+    from muntin.counting import NamedCounter
 
 __all__ = (
     "Html",
@@ -140,7 +140,7 @@ def text_of(given: str) -> str:
 def counter_of(model: str | None) -> NamedCounter:
     """Find the counter of a model; a note says where it is an estimate."""
     from muntin.cli.terminal import heard_warnings
-    from muntin.counting.counters import counter_for
+    from muntin.counting import counter_for
 
     with heard_warnings():
         return counter_for(model)

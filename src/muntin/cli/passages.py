@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from muntin.text.boundaries import grapheme_start
+from muntin.text import grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

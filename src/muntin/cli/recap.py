@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.counting.counters import counter_name, is_exact
-from muntin.counting.message_counts import counts_for
-from muntin.counting.message_tokens import REPLY_TOKENS
-from muntin.counting.tool_schemas import count_tools
-from muntin.messages.shapes.blocks import canonical_json
+from muntin.counting import REPLY_TOKENS, count_tools, counter_name, counts_for, is_exact
+from muntin.messages import canonical_json
 from muntin.report import AssemblyReport, Decision, Event, Piece, SourceReport, preview_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from muntin.cli.chats import Chat
-    from muntin.conversations.compaction.outcome import Compaction
-    from muntin.counting.counters import NamedCounter
-    from muntin.counting.measured import Measured
+    from muntin.conversations import Compaction
+    from muntin.counting import Measured, NamedCounter
 
 __all__ = ("account_of",)
 

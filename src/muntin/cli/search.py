@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muntin.cli.failures import Skipped
-from muntin.passages.candidates import Candidate
-from muntin.text.lexical import content_words, words
+from muntin.passages import Candidate
+from muntin.text import content_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

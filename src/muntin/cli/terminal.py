@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from muntin.report.columns import cells, pad, visible
+from muntin.report import cells, pad, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

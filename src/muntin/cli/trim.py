@@ -12,7 +12,7 @@ from muntin.cli.options import option, tokens_option
 if TYPE_CHECKING:
     from muntin.cli.chats import Chat
     from muntin.cli.dumps import Dumped
-    from muntin.counting.counters import NamedCounter
+    from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
 
 __all__ = ("trim",)
@@ -78,7 +78,7 @@ def trim(
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
     from muntin.cli.chats import read_tools
-    from muntin.conversations.fit import fit_messages
+    from muntin.conversations import fit_messages
     from muntin.errors import ContextWindowExceeded
 
     if budget is None and window is None:

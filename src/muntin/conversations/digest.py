@@ -28,9 +28,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from muntin.conversations.summarize import ExtractiveSummarizer, is_open_channel
-from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.text.boundaries import sentences
-from muntin.text.facts import FactKind, facts_of, is_settling, values_in
+from muntin.counting import TokenCounter, count_tokens
+from muntin.text import FactKind, facts_of, is_settling, sentences, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
-from muntin.text.boundaries import clean_text
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.counting.measured import Conversation
-    from muntin.counting.message_counts import MessageCounts
+    from muntin.counting import Conversation, MessageCounts
 
 __all__ = ("clean_messages", "cleaned")
 

@@ -21,27 +21,22 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from muntin.config import WindowBudgetConfig
 from muntin.conversations.encodable import clean_messages
-from muntin.conversations.fitting.draft import Draft, Plan
-from muntin.conversations.fitting.escalation import require_room, shrink
-from muntin.conversations.fitting.shortening import shortener
-from muntin.counting.counters import counter_name
-from muntin.counting.message_counts import counts_for
-from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.counting.tool_schemas import count_tools
+from muntin.conversations.fitting import Draft, Plan, require_room, shortener, shrink
+from muntin.counting import TokenCounter, count_tokens, count_tools, counter_name, counts_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.messages.repair import repair as mend
+from muntin.messages import repair as mend
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime.flow import Flow, arun, run
-from muntin.state.reinjection import STATE_SHARE, reinject
+from muntin.runtime import Flow, arun, run
+from muntin.state import STATE_SHARE, reinject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.message import Role
+    from muntin.counting import MessageCounts
+    from muntin.messages import Role
     from muntin.report import AssemblyReport
-    from muntin.state.agent_state import AgentState
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.state import AgentState
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("FittedMessages", "afit_messages", "fit_messages")
 
@@ -312,7 +307,7 @@ class _Job(Generic[MessagesT]):
     def _report(
         self, draft: Draft, out: Sequence[Any], origins: Sequence[int | None] | None
     ) -> AssemblyReport:
-        from muntin.conversations.fitting.account import report_of
+        from muntin.conversations.fitting import report_of
 
         return report_of(
             draft,

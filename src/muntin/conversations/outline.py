@@ -11,16 +11,14 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from muntin.messages.turns import Division, divide
-from muntin.text.lexical import words
+from muntin.messages import Division, divide
+from muntin.text import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting.measured import Measured
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.shapes import MessageView
-    from muntin.messages.turns import Unit
+    from muntin.counting import Measured, MessageCounts
+    from muntin.messages import MessageView, Unit
 
 __all__ = ("Outline", "Repeat", "outline_of")
 

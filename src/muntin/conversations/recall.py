@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.text.lexical import content_words, words
+from muntin.counting import TokenCounter, count_tokens
+from muntin.text import content_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

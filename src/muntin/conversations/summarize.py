@@ -24,11 +24,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.counting.truncation import truncate_to_tokens
-from muntin.text.boundaries import clean_text, grapheme_start, sentences
-from muntin.text.facts import is_settling, kind_of
-from muntin.text.lexical import content_words
+from muntin.counting import TokenCounter, count_tokens, truncate_to_tokens
+from muntin.text import clean_text, content_words, grapheme_start, is_settling, kind_of, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,1 +1,57 @@
-"""TODO."""
+"""Tokens: text, messages, media and tool schemas, exact or estimated.
+
+It decides what something costs and which counter a model gets, and cuts text to a number of tokens.
+Only this folder imports tiktoken.
+"""
+
+from __future__ import annotations
+
+from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
+from muntin.counting.counters import (
+    AnchoredCounter,
+    EstimateCounter,
+    NamedCounter,
+    counter_for,
+    counter_name,
+    is_exact,
+)
+from muntin.counting.estimate import EstimatedEncoding, estimate_tokens, short_texts
+from muntin.counting.measured import Conversation, Measured
+from muntin.counting.media_tokens import media_tokens
+from muntin.counting.message_counts import MessageCounts, count_message, count_messages, counts_for
+from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting.tiktoken_counter import TiktokenCounter
+from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
+from muntin.counting.tool_schemas import count_tools
+from muntin.counting.truncation import truncate_to_tokens
+
+__all__ = (
+    "CLASSES",
+    "FRAMING_TOKENS",
+    "LETTER_CLASSES",
+    "ONE_TOKEN_RANGES",
+    "REPLY_TOKENS",
+    "AnchoredCounter",
+    "Conversation",
+    "EstimateCounter",
+    "EstimatedEncoding",
+    "Measured",
+    "MessageCounts",
+    "NamedCounter",
+    "TiktokenCounter",
+    "TokenCounter",
+    "class_table",
+    "count_message",
+    "count_messages",
+    "count_tokens",
+    "count_tools",
+    "counter_for",
+    "counter_name",
+    "counts_for",
+    "estimate_tokens",
+    "is_exact",
+    "media_tokens",
+    "short_texts",
+    "tokens_of",
+    "truncate_to_tokens",
+)

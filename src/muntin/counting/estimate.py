@@ -37,7 +37,7 @@ from muntin.counting.characters import (
     class_table,
 )
 from muntin.errors import ConfigurationError
-from muntin.text.boundaries import clean_text
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

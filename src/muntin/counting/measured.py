@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from muntin.messages.shapes import MessageShape, MessageView
+    from muntin.messages import MessageShape, MessageView
 
 __all__ = ("Conversation", "Measured")
 

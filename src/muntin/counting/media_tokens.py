@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muntin.messages.shapes.views import Media
+    from muntin.messages import Media
 
 __all__ = ("media_tokens",)
 

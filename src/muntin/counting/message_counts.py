@@ -19,14 +19,14 @@ from muntin.counting.message_tokens import REPLY_TOKENS, count_results, count_wi
 from muntin.counting.tokens import count_tokens
 from muntin.counting.tool_schemas import count_tools
 from muntin.errors import ConfigurationError
-from muntin.messages.shapes import shape_of
-from muntin.runtime.comparing import are_equal, characters_of, common_start, remembered
+from muntin.messages import shape_of
+from muntin.runtime import are_equal, characters_of, common_start, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import MessageShape, MessageView
+    from muntin.messages import MessageShape, MessageView
 
 __all__ = ("MessageCounts", "count_message", "count_messages", "counts_for")
 

@@ -16,7 +16,7 @@ from muntin.counting.media_tokens import media_tokens
 
 if TYPE_CHECKING:
     from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import MessageView
+    from muntin.messages import MessageView
 
 __all__ = ("FRAMING_TOKENS", "REPLY_TOKENS", "count_results", "count_view", "count_without_results")
 

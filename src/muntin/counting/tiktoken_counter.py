@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from muntin.errors import ConfigurationError, TokenizerUnavailable
-from muntin.runtime.threads import in_thread
-from muntin.text.boundaries import clean_text
+from muntin.runtime import in_thread
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.messages.shapes.blocks import as_block, canonical_json
+from muntin.messages import as_block, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

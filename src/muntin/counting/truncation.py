@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
-from muntin.text.boundaries import clean_text, grapheme_end, grapheme_start
+from muntin.text import clean_text, grapheme_end, grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

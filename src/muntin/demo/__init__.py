@@ -1,13 +1,12 @@
-"""The main job on real text that every machine has: `python -m muntin.demo`.
+"""The main job on real text that every machine has: the command `muntin demo`.
 
-It asks a question of three sources, the documentation of installed packages and of the standard
-library, a small memory, and a recorded tool result, and assembles what deserves a place inside a
-window. No key, no network.
+It searches the documentation of installed packages and of the standard library, a small memory and
+a recorded tool result, and assembles a context inside a window. It needs no key and no network.
 """
 
 from __future__ import annotations
 
-__all__ = ("QUESTION",)
+from muntin.demo.assembly import QUESTION, assemble
+from muntin.demo.corpus import Passages
 
-QUESTION = "How do I read a large CSV file row by row without loading it all into memory?"
-"""What is asked where nobody asks anything else."""
+__all__ = ("QUESTION", "Passages", "assemble")

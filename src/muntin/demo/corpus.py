@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from muntin.passages.candidates import Candidate
-from muntin.text.lexical import bm25_scores
+from muntin.passages import Candidate
+from muntin.text import bm25_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,20 +20,18 @@ from collections import OrderedDict
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.tokens import count_tokens
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextError, SourceError
 from muntin.interactions.stores import result_text, store_calls
-from muntin.passages.candidates import Candidate
-from muntin.passages.selection import select
+from muntin.passages import Candidate, select
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime.comparing import Same
-from muntin.text.boundaries import clean_text
+from muntin.runtime import Same
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.interactions.stores import Call
     from muntin.prompts import PromptRegistry
 

@@ -1,1 +1,83 @@
-"""TODO."""
+"""Messages of every provider and framework: one neutral view, turns, repair.
+
+It decides what a message says, which calls and results belong together, and how broken pairs are
+repaired. It does not count tokens; it imports `errors`, `prompts` and `text`.
+"""
+
+from __future__ import annotations
+
+from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
+from muntin.messages.repair import repair
+from muntin.messages.result_order import straight_order
+from muntin.messages.shapes import (
+    MessageShape,
+    MessageView,
+    ToolResult,
+    register_shape,
+    shape_of,
+    view,
+)
+from muntin.messages.shapes.anthropic import ANTHROPIC
+from muntin.messages.shapes.blocks import (
+    BlockReader,
+    as_block,
+    canonical_json,
+    media_of,
+    replace_result,
+    replace_text,
+    without_text,
+)
+from muntin.messages.shapes.neutral import MESSAGE
+from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
+from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
+from muntin.messages.shapes.views import Media, MediaKind
+from muntin.messages.turns import (
+    Division,
+    Unit,
+    cut_points,
+    divide,
+    in_flight,
+    leading_system,
+    newest_user,
+    pairing_problems,
+    units,
+)
+
+__all__ = (
+    "ANTHROPIC",
+    "MESSAGE",
+    "OPENAI_CHAT",
+    "OPENAI_RESPONSES",
+    "UNNAMED",
+    "Block",
+    "BlockReader",
+    "Division",
+    "Media",
+    "MediaKind",
+    "Message",
+    "MessageShape",
+    "MessageView",
+    "Role",
+    "ToolCall",
+    "ToolResult",
+    "Unit",
+    "as_block",
+    "canonical_json",
+    "cut_points",
+    "divide",
+    "in_flight",
+    "leading_system",
+    "media_of",
+    "newest_user",
+    "pairing_problems",
+    "register_shape",
+    "repair",
+    "replace_result",
+    "replace_text",
+    "role_of",
+    "shape_of",
+    "straight_order",
+    "units",
+    "view",
+    "without_text",
+)

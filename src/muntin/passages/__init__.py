@@ -1,1 +1,53 @@
-"""TODO."""
+"""Passages into a context: sources, duplicates, ranking, allocation, layout, the builder.
+
+It decides which candidates are placed and how the text is written. It does not know conversations.
+"""
+
+from __future__ import annotations
+
+from muntin.passages.allocation import split
+from muntin.passages.assembled import AssembledContext
+from muntin.passages.builder import ContextBuilder
+from muntin.passages.candidates import Candidate, Embedding, RetrievalResult, Scope
+from muntin.passages.layout import Item, Layout, Section
+from muntin.passages.ranking import rank
+from muntin.passages.selection import Selection, mmr_select, select
+from muntin.passages.similarity import WordOverlap
+from muntin.passages.sources import (
+    CallableSource,
+    ContextSource,
+    Gathered,
+    GivenSource,
+    OnError,
+    agather,
+    check_sources,
+    gather,
+    source_named,
+)
+
+__all__ = (
+    "AssembledContext",
+    "CallableSource",
+    "Candidate",
+    "ContextBuilder",
+    "ContextSource",
+    "Embedding",
+    "Gathered",
+    "GivenSource",
+    "Item",
+    "Layout",
+    "OnError",
+    "RetrievalResult",
+    "Scope",
+    "Section",
+    "Selection",
+    "WordOverlap",
+    "agather",
+    "check_sources",
+    "gather",
+    "mmr_select",
+    "rank",
+    "select",
+    "source_named",
+    "split",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.counting.counters import counter_name, is_exact
+from muntin.counting import counter_name, is_exact
 from muntin.report import AssemblyReport, Decision, Piece, SourceReport, preview_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.messages.message import Message
+from muntin.messages import Message
 
 if TYPE_CHECKING:
     from muntin.passages.candidates import Candidate

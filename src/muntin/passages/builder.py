@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from muntin.config import ContextConfig
-from muntin.counting.tokens import count_tokens, tokens_of
+from muntin.counting import count_tokens, tokens_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.passages.account import Sheet, account_for
 from muntin.passages.assembled import AssembledContext
@@ -20,12 +20,12 @@ from muntin.passages.placement import Frame, measure, place
 from muntin.passages.ranking import rank
 from muntin.passages.sources import agather, check_sources, gather
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.text.boundaries import clean_text
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.passages.candidates import Embedding, Scope
     from muntin.passages.layout import Item
     from muntin.passages.placement import Placement

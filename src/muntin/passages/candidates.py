@@ -7,7 +7,7 @@ from. An embedding is ballast for selection, not identity, so it takes no part i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from muntin.errors import ConfigurationError
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Embedding = Sequence[float] | NDArray[np.floating[Any]]
+__all__ = ("Candidate", "Embedding", "RetrievalResult", "Scope")
 
-__all__ = ("Candidate", "RetrievalResult", "Scope")
+Embedding: TypeAlias = "Sequence[float] | NDArray[np.floating[Any]]"
+"""A vector of shape `(d,)`: any sequence of floats or a numpy array."""
 
 
 @dataclass(frozen=True, slots=True)

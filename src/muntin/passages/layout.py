@@ -18,12 +18,12 @@ from xml.sax.saxutils import escape, quoteattr
 
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.text.boundaries import clean_text
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.passages.candidates import Candidate
     from muntin.prompts import PromptRegistry
 

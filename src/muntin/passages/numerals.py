@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from muntin.text.lexical import words
+from muntin.text import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.passages.allocation import Allocation, Share, allocate
 from muntin.passages.layout import Item
-from muntin.text.boundaries import sentences
+from muntin.text import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

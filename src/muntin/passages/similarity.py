@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 import numpy as np
 
 from muntin.passages.numerals import Numerals
-from muntin.text.lexical import shingles
+from muntin.text import shingles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from muntin.errors import AsyncSourceError, ConfigurationError, SourceError
 from muntin.passages.candidates import Candidate
-from muntin.runtime.control_flow import is_control_flow
-from muntin.runtime.threads import in_thread
+from muntin.runtime import in_thread, is_control_flow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from muntin.report.assembly import AssemblyReport
 from muntin.report.caching import cache_warnings
+from muntin.report.columns import cells, pad, visible
 from muntin.report.diff import Change, PartChange, ReportDiff
 from muntin.report.reasons import REASONS, DecisionKind, PartGroup, Reason, ReportKind
 from muntin.report.values import (
@@ -39,5 +40,8 @@ __all__ = (
     "ReportKind",
     "SourceReport",
     "cache_warnings",
+    "cells",
+    "pad",
     "preview_of",
+    "visible",
 )

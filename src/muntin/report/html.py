@@ -52,7 +52,7 @@ def to_html(
         body=body,
     )
     if path is not None:
-        from muntin.runtime.files import write_file
+        from muntin.runtime import write_file
 
         write_file(Path(path), page.encode())
     return page

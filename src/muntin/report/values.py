@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from muntin.report.reasons import Reason
-from muntin.text.boundaries import grapheme_start
+from muntin.text import grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -261,7 +261,7 @@ def _by_prompt(complete: Callable[..., object]) -> _Ask:
 
 
 def _by_chat(chat: Callable[..., object]) -> _Ask:
-    from muntin.messages.message import Message
+    from muntin.messages import Message
 
     return lambda request: chat(
         [Message(request.instruction, "system"), Message(request.text, "user")]

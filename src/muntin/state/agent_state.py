@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from muntin.counting.tokens import count_tokens
+from muntin.counting import count_tokens
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state.snapshot import Note, Snapshot, Status, Step, resolved, text_id
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
 
 __all__ = ("AgentState", "Note", "Status", "Step")

@@ -84,7 +84,7 @@ class Folder:
     @contextmanager
     def writing(self) -> Generator[Slot]:
         """Hold the folder's lock."""
-        from muntin.runtime.files import discard_leftovers, exclusive
+        from muntin.runtime import discard_leftovers, exclusive
 
         try:
             self._path.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ class _Files:
         return _bytes_of(self._backup)
 
     def write(self, snapshot: Snapshot, *, keep: bool) -> None:
-        from muntin.runtime.files import keep_copy, replacing
+        from muntin.runtime import keep_copy, replacing
         from muntin.state.render import state_text
 
         plan = replace(snapshot, findings=(), failures=())
@@ -129,7 +129,7 @@ class _Files:
                 keep_copy(self._state, self._backup)
 
     def restore(self) -> None:
-        from muntin.runtime.files import keep_copy, replace_file
+        from muntin.runtime import keep_copy, replace_file
 
         keep_copy(self._state, self._state.with_name("state.json.corrupt"))
         replace_file(self._state, self._backup.read_bytes(), like=self._backup)

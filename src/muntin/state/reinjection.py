@@ -15,20 +15,17 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.message_counts import count_message
-from muntin.counting.tokens import count_tokens
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import count_message, count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.messages.shapes import shape_of
-from muntin.messages.turns import cut_points, leading_system, newest_user, units
+from muntin.messages import cut_points, leading_system, newest_user, shape_of, units
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state.render import safe_lines, state_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import MessageView
+    from muntin.counting import TokenCounter
+    from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
     from muntin.state.agent_state import AgentState
     from muntin.state.snapshot import Snapshot
@@ -166,7 +163,7 @@ def _note(
     prompts: PromptRegistry,
 ) -> Any:
     """Make the message, framing inside the budget."""
-    from muntin.messages.shapes.neutral import MESSAGE
+    from muntin.messages import MESSAGE
 
     shape = shape_of(messages[-1]) if messages else MESSAGE
     room = max_tokens

@@ -17,15 +17,14 @@ from functools import cache
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
-from muntin.counting.tokens import count_tokens
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.state.snapshot import Note, Snapshot
 

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal, cast
 
 from muntin.errors import ConfigurationError
-from muntin.text.boundaries import clean_text
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,13 +16,14 @@ from muntin.testing.doubles import (
     SlowSummarizer,
     words_counter,
 )
-from muntin.testing.strict import RequestOverflow, RequestRefused, check_request
+from muntin.testing.strict import Provider, RequestOverflow, RequestRefused, check_request
 from muntin.testing.suites import CounterSuite, SourceSuite, StateStoreSuite, ToolResultStoreSuite
 
 __all__ = (
     "CounterSuite",
     "FailingSummarizer",
     "FakeEmbedder",
+    "Provider",
     "RequestOverflow",
     "RequestRefused",
     "ScriptedLLM",

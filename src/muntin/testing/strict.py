@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from muntin.counting.message_counts import count_messages
-from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.counting import TokenCounter, count_messages, count_tokens
 from muntin.errors import ConfigurationError, ContextError
-from muntin.messages.shapes import view
+from muntin.messages import view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.messages.shapes import MessageView
+    from muntin.messages import MessageView
 
 __all__ = ("Provider", "Refusal", "RequestOverflow", "RequestRefused", "check_request")
 

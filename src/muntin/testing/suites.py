@@ -11,16 +11,16 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from muntin.errors import StateConflictError, StateNotFound, ToolResultNotFound
-from muntin.passages.candidates import Candidate
-from muntin.state.agent_state import AgentState
+from muntin.passages import Candidate
+from muntin.state import AgentState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.passages.sources import ContextSource
-    from muntin.state.store import StateStore
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.counting import TokenCounter
+    from muntin.passages import ContextSource
+    from muntin.state import StateStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = ("CounterSuite", "SourceSuite", "StateStoreSuite", "ToolResultStoreSuite")
 

@@ -1,1 +1,17 @@
-"""TODO."""
+"""Tool results: shortened with a marker, stored whole, read back in pieces.
+
+It decides what is shown of a result that is too large and where the original is kept.
+"""
+
+from __future__ import annotations
+
+from muntin.tool_results.reader import read_tool, read_tool_result
+from muntin.tool_results.shorten import truncate_tool_result
+from muntin.tool_results.store import ToolResultStore
+
+__all__ = (
+    "ToolResultStore",
+    "read_tool",
+    "read_tool_result",
+    "truncate_tool_result",
+)

@@ -13,17 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.tokens import count_tokens
+from muntin.counting import count_tokens
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.text.boundaries import clean_text, grapheme_end, grapheme_start
+from muntin.text import clean_text, grapheme_end, grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import regex
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.tool_results.store import ToolResultStore
 

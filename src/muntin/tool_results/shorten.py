@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muntin.counting.tokens import count_tokens
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime.flow import SummaryRequest, arun, run
-from muntin.text.boundaries import clean_text
+from muntin.runtime import SummaryRequest, arun, run
+from muntin.text import clean_text
 from muntin.tool_results.json_excerpts import JsonExcerpt, to_json
 from muntin.tool_results.markers import (
     Original,
@@ -35,9 +34,9 @@ from muntin.tool_results.text_excerpts import LinesExcerpt, Marks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
-    from muntin.runtime.flow import AnySummarizer, Flow
+    from muntin.runtime import AnySummarizer, Flow
     from muntin.tool_results.store import ToolResultStore
 
 __all__ = (

@@ -171,7 +171,7 @@ class _DirectoryResults(ToolResultStore):
         self.holds = f"it was never stored in {folder}"
 
     def write(self, result_id: str, data: bytes) -> bool:
-        from muntin.runtime.files import replace_file
+        from muntin.runtime import replace_file
 
         try:
             if not self.has(result_id):

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.text.boundaries import grapheme_start
+from muntin.text import grapheme_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
 from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
-from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.counting import TokenCounter, count_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime.flow import AnySummarizer, Summarizer, arun, run, summarizer_of
+from muntin.runtime import AnySummarizer, Summarizer, arun, run, summarizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

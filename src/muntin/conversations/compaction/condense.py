@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muntin.conversations.compaction.transcript import parts_of
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import truncate_to_tokens
 from muntin.errors import SummaryError
-from muntin.runtime.flow import SummaryRequest
-from muntin.text.boundaries import clean_text
+from muntin.runtime import SummaryRequest
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.conversations.compaction.outcome import CompactionReason
-    from muntin.counting.tokens import TokenCounter
-    from muntin.runtime.flow import Flow
+    from muntin.counting import TokenCounter
+    from muntin.runtime import Flow
 
 __all__ = ("Condenser", "Verdict")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from muntin.messages.turns import units
+from muntin.messages import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from muntin.conversations.compaction.recap import Recap
     from muntin.conversations.compaction.trail import Kind
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.shapes import MessageView
+    from muntin.counting import MessageCounts
+    from muntin.messages import MessageView
 
 __all__ = ("Memory",)
 

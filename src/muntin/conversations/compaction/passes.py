@@ -29,18 +29,17 @@ from muntin.conversations.compaction.outcome import Compaction, CompactionOutcom
 from muntin.conversations.compaction.recap import Recap
 from muntin.conversations.compaction.trail import Refusal
 from muntin.conversations.compaction.transcript import Transcriber
-from muntin.counting.message_counts import counts_for
-from muntin.counting.message_tokens import FRAMING_TOKENS
-from muntin.state.reinjection import is_state_block
+from muntin.counting import FRAMING_TOKENS, counts_for
+from muntin.state import is_state_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from muntin.conversations.compaction.trail import Kind, Trail
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import MessageView
+    from muntin.counting import TokenCounter
+    from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
-    from muntin.runtime.flow import Flow
+    from muntin.runtime import Flow
 
 __all__ = ("Pass", "Passes", "RecapRole", "Rules")
 

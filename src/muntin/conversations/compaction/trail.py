@@ -17,18 +17,17 @@ from hashlib import blake2b
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from muntin.counting.message_tokens import FRAMING_TOKENS
-from muntin.messages.message import Message
-from muntin.runtime.comparing import are_equal, remembered
+from muntin.counting import FRAMING_TOKENS
+from muntin.messages import Message
+from muntin.runtime import are_equal, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from muntin.conversations.compaction.flight import Flight
     from muntin.conversations.compaction.recap import Recap
-    from muntin.counting.measured import Measured
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.shapes import MessageShape, MessageView
+    from muntin.counting import Measured, MessageCounts
+    from muntin.messages import MessageShape, MessageView
 
 __all__ = ("Entry", "Kind", "Refusal", "Trail", "digest_of")
 

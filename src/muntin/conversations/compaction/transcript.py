@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from muntin.counting.truncation import truncate_to_tokens
-from muntin.text.boundaries import clean_text
+from muntin.counting import truncate_to_tokens
+from muntin.text import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import MessageView
+    from muntin.counting import TokenCounter
+    from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
 
 __all__ = ("Transcriber", "parts_of")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.counters import counter_name, is_exact
-from muntin.counting.message_tokens import REPLY_TOKENS
-from muntin.messages.shapes.blocks import canonical_json
-from muntin.report import AssemblyReport, Decision, Piece, SourceReport
-from muntin.report.values import preview_of
+from muntin.counting import REPLY_TOKENS, counter_name, is_exact
+from muntin.messages import canonical_json
+from muntin.report import AssemblyReport, Decision, Piece, SourceReport, preview_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from muntin.conversations.fitting.draft import Draft
-    from muntin.counting.measured import Measured
+    from muntin.counting import Measured
     from muntin.report import DecisionKind, Reason
 
 __all__ = ("report_of",)

@@ -17,23 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from muntin.conversations.outline import outline_of
-from muntin.counting.media_tokens import media_tokens
-from muntin.counting.message_tokens import REPLY_TOKENS
+from muntin.counting import REPLY_TOKENS, media_tokens
 from muntin.errors import ConfigurationError
-from muntin.messages.turns import in_flight, leading_system, newest_user
+from muntin.messages import in_flight, leading_system, newest_user
 from muntin.report import Event
-from muntin.state.reinjection import is_state_block
+from muntin.state import is_state_block
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from muntin.counting.measured import Conversation
-    from muntin.counting.message_counts import MessageCounts
-    from muntin.messages.message import Role
-    from muntin.messages.shapes import MessageView
-    from muntin.messages.turns import Unit
+    from muntin.counting import Conversation, MessageCounts
+    from muntin.messages import MessageView, Role, Unit
     from muntin.prompts import PromptRegistry
     from muntin.report import DecisionKind, Reason
 

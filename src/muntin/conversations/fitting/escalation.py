@@ -28,8 +28,8 @@ from muntin.errors import ContextWindowExceeded
 
 if TYPE_CHECKING:
     from muntin.conversations.fitting.draft import Draft, Plan
-    from muntin.messages.turns import Unit
-    from muntin.runtime.flow import Flow
+    from muntin.messages import Unit
+    from muntin.runtime import Flow
 
 __all__ = ("require_room", "shrink")
 

@@ -17,10 +17,8 @@ import numpy as np
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of
 from muntin.conversations.recall import plan as plan_recall
-from muntin.counting.message_tokens import FRAMING_TOKENS
-from muntin.counting.truncation import truncate_to_tokens
-from muntin.runtime.comparing import Same
-from muntin.runtime.flow import Flow, SummaryRequest
+from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
+from muntin.runtime import Flow, Same, SummaryRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from muntin.conversations.fitting.draft import Draft, Plan
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.turns import Unit
+    from muntin.counting import TokenCounter
+    from muntin.messages import Unit
 
 __all__ = (
     "entries_of",

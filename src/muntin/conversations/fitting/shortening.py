@@ -11,19 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry, digest
-from muntin.counting.message_tokens import FRAMING_TOKENS
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.conversations.fitting.draft import Draft, Plan, Shorten
     from muntin.conversations.outline import Repeat
-    from muntin.counting.tokens import TokenCounter
-    from muntin.messages.shapes import ToolResult
-    from muntin.messages.turns import Unit
+    from muntin.counting import TokenCounter
+    from muntin.messages import ToolResult, Unit
     from muntin.prompts import PromptRegistry
-    from muntin.tool_results.store import ToolResultStore
+    from muntin.tool_results import ToolResultStore
 
 __all__ = (
     "cut_results",
@@ -260,7 +258,7 @@ def shortener(
     counter: TokenCounter, store: ToolResultStore | None, prompts: PromptRegistry
 ) -> Shorten:
     """Make the function that cuts one tool result and keeps its original."""
-    from muntin.tool_results.shorten import truncate_tool_result
+    from muntin.tool_results import truncate_tool_result
 
     def shorten(text: str, tokens: int, max_tokens: int, name: str) -> str:
         def known(other: str) -> int:

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.conversations.fitting.draft import Draft, Plan
-from muntin.conversations.fitting.folding import entries_of, transcript_line
-from muntin.conversations.fitting.shortening import shorten_held, shortener
+from muntin.conversations.fitting import (
+    Draft,
+    Plan,
+    entries_of,
+    shorten_held,
+    shortener,
+    transcript_line,
+)
 from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
-from muntin.counting.message_counts import counts_for
-from muntin.counting.message_tokens import FRAMING_TOKENS
-from muntin.counting.tokens import TokenCounter, count_tokens
+from muntin.counting import FRAMING_TOKENS, TokenCounter, count_tokens, counts_for
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime.flow import Flow, arun, run
+from muntin.runtime import Flow, arun, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from muntin.messages.message import Role
-    from muntin.messages.turns import Unit
+    from muntin.messages import Role, Unit
 
 __all__ = ("reduce_agent", "reduce_agent_sync")
 

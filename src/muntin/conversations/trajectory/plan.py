@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry
-from muntin.conversations.fitting.shortening import shortener
+from muntin.conversations.fitting import shortener
 from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
-from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
+from muntin.counting import TokenCounter, count_tokens, tokens_of
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime.flow import Flow, arun, run
+from muntin.runtime import Flow, arun, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from muntin.conversations.digest import DigestEntry, digest
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting import truncate_to_tokens
 from muntin.errors import ConfigurationError
-from muntin.runtime.flow import Flow, SummaryRequest
+from muntin.runtime import Flow, SummaryRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
 
 __all__ = ("Summarize", "Telling", "check_numbers")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.passages import split
+from muntin.runtime import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

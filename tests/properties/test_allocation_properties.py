@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muntin.passages.allocation import allocate, split
+from muntin.passages.allocation import allocate
+from muntin.runtime import split
 
 names = ("memory", "rag", "tool", "history")
 costs = st.dictionaries(st.sampled_from(names), st.lists(st.integers(0, 120), max_size=8))

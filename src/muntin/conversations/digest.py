@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from muntin.conversations.summarize import ExtractiveSummarizer, is_open_channel
 from muntin.counting import TokenCounter, count_tokens
+from muntin.runtime import longest_text
 from muntin.text import FactKind, facts_of, is_settling, sentences, values_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ("DigestEntry", "digest")
 
@@ -163,33 +164,7 @@ def _written(table: _Table, ranked: Sequence[_Item], max_tokens: int, counter: T
     def written(size: int) -> str:
         return table.render(ranked[:size])
 
-    return written(_most_that_fit(len(ranked), max_tokens, lambda n: counter(written(n))))
-
-
-def _most_that_fit(most: int, limit: int, cost: Callable[[int], int]) -> int:
-    """Find how many fit, looking at no more than twice as many: double first, then narrow down.
-
-    Every other step expects the cost to grow evenly, which finds the place in a few; the steps
-    between halve what is left, whatever the cost does.
-    """
-    low, below, high, above = 0, 0, 1, 0
-    while high <= most and (above := cost(high)) <= limit:
-        low, below, high = high, above, 2 * high
-    if high > most:
-        high, above = most + 1, 0
-    is_even = True
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_even and above > limit:
-            expected = low + (limit - below) * (high - low) // (above - below)
-            middle = min(max(expected, low + 1), high - 1)
-        is_even = not is_even
-        reached = cost(middle)
-        if reached <= limit:
-            low, below = middle, reached
-        else:
-            high, above = middle, reached
-    return low
+    return longest_text(written, max_tokens, counter, low=0, high=len(ranked), start=1)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
+from muntin.runtime import largest_within
 from muntin.text import clean_text, grapheme_end, grapheme_start
 
 if TYPE_CHECKING:
@@ -93,21 +94,12 @@ def _window(
 
 def _longest(size: int, cut: Callable[[int], str], max_tokens: int, counter: TokenCounter) -> str:
     """Find the most characters, fewer than `size`, that fit; the empty text when none do."""
-    best = ""
-    low, high = 1, size - 1
-    while low <= high:
-        middle = (low + high) // 2
-        candidate = cut(middle)
-        if not candidate:  # the first grapheme is longer than that
-            low = middle + 1
-        elif counter(candidate) <= max_tokens:
-            best, low = candidate, middle + 1
-        else:
-            high = middle - 1
+    found = largest_within(max_tokens, lambda kept: counter(cut(kept)), low=0, high=size - 1)
+    best = cut(found) if found else ""
     if not best:
         return ""
     # A whole word can cost less than its part, so look a little past where bisection ends.
-    for kept in range(min(low + _AHEAD, size) - 1, high, -1):
+    for kept in range(min(found + 1 + _AHEAD, size) - 1, found, -1):
         candidate = cut(kept)
         if len(candidate) > len(best) and counter(candidate) <= max_tokens:
             return candidate

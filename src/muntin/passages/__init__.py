@@ -5,7 +5,6 @@ It decides which candidates are placed and how the text is written. It does not 
 
 from __future__ import annotations
 
-from muntin.passages.allocation import split
 from muntin.passages.assembled import AssembledContext
 from muntin.passages.builder import ContextBuilder
 from muntin.passages.candidates import Candidate, Embedding, RetrievalResult, Scope
@@ -49,5 +48,4 @@ __all__ = (
     "rank",
     "select",
     "source_named",
-    "split",
 )

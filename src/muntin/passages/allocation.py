@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from muntin.runtime import split
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -64,31 +66,6 @@ class Allocation:
         borrowed = sum(share.borrowed for share in self.shares.values())
         idle = {other: float(share.idle) for other, share in self.shares.items()}
         return split(min(borrowed, int(sum(idle.values()))), idle)[name]
-
-
-def split(total: int, weights: Mapping[str, float]) -> dict[str, int]:
-    """Divide a whole number in proportion to weights, by the largest remainder.
-
-    The parts sum to `total` exactly (to 0 where all weights are 0); ties go by name.
-
-    ```python
-    from muntin.passages.allocation import split
-
-    print(split(10, {"a": 1, "b": 1, "c": 1}))
-    #> {'a': 4, 'b': 3, 'c': 3}
-    ```
-    """
-    whole = sum(weights.values())
-    if not whole or total <= 0:
-        return dict.fromkeys(weights, 0)
-    exact = {name: total * (weight / whole) for name, weight in weights.items()}
-    parts = {name: int(value) for name, value in exact.items()}
-    rest = total - sum(parts.values())
-    wanting = [name for name in weights if weights[name] > 0]
-    by_remainder = sorted(wanting, key=lambda name: (parts[name] - exact[name], name))
-    for turn in range(rest):
-        parts[by_remainder[turn % len(by_remainder)]] += 1
-    return parts
 
 
 def allocate(

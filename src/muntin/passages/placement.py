@@ -17,6 +17,7 @@ from muntin.counting import truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.passages.allocation import Allocation, Share, allocate
 from muntin.passages.layout import Item
+from muntin.runtime import largest_within
 from muntin.text import sentences
 
 if TYPE_CHECKING:
@@ -366,17 +367,13 @@ def _cut(table: _Table, number: int) -> bool:
 def _shortened(table: _Table, number: int, room: int) -> Item | None:
     """Keep as many whole sentences of an item as fit some room."""
     pieces = sentences(table.items[number].candidate.content)
-    low, high = 0, len(pieces) - 1
-    best: Item | None = None
-    while low < high:
-        middle = (low + high + 1) // 2
-        content = "".join(pieces[:middle]).rstrip()
-        item = table.with_content(number, content)
-        if content and item.tokens <= room:
-            low, best = middle, item
-        else:
-            high = middle - 1
-    return best
+
+    def shortened(kept: int) -> Item:
+        return table.with_content(number, "".join(pieces[:kept]).rstrip())
+
+    kept = largest_within(room, lambda n: shortened(n).tokens, low=0, high=len(pieces) - 1)
+    short = shortened(kept)
+    return short if short.candidate.content else None
 
 
 def _protected(table: _Table, pinned: Sequence[int]) -> dict[str, int]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from muntin.errors import ReportError
 from muntin.report.reasons import REASONS_OF
 from muntin.report.values import Decision, Event, Part, Piece, SourceReport
+from muntin.runtime import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -148,15 +149,9 @@ def _parts(report: Account) -> Iterator[Part]:
 
 
 def _scaled(tokens: list[int], saved: int) -> list[int]:
-    """Take `saved` tokens off the sizes, each giving in proportion (largest remainder)."""
-    total = sum(tokens)
-    if not saved:
-        return tokens
-    given = [size * saved // total for size in tokens]
-    by_remainder = sorted(range(len(tokens)), key=lambda i: (-(tokens[i] * saved % total), i))
-    for i in by_remainder[: saved - sum(given)]:
-        given[i] += 1
-    return [size - gift for size, gift in zip(tokens, given, strict=True)]
+    """Take `saved` tokens off the sizes, in proportion to them."""
+    taken = split(saved, dict(enumerate(tokens)))
+    return [size - taken[at] for at, size in enumerate(tokens)]
 
 
 def _check_all(report: Account) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muntin.report.columns import cut, table, visible
+from muntin.runtime import common_start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -185,23 +186,11 @@ def _prefix(
     if same == len(before):
         return tokens, characters, after[same].label
     old, new = before[same].text, after[same].text
-    shared = 0 if old is None or new is None else _common(old, new)
+    shared = 0 if old is None or new is None else common_start(old, new)
     if shared and new is not None and counter is not None:
         # The whole pieces keep the figures they were counted with; only the rest is counted now.
         tokens += counter(new[:shared])
     return tokens, characters + shared, after[same].label
-
-
-def _common(one: str, other: str) -> int:
-    """Count the characters two texts share at their beginning, by bisection over slices."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _lines(diff: ReportDiff) -> Iterator[str]:

@@ -26,6 +26,8 @@ from muntin.runtime.flow import (
     summarizer_of,
     text_of,
 )
+from muntin.runtime.search import largest_within, longest_text
+from muntin.runtime.shares import fair_limit, fair_shares, split
 from muntin.runtime.threads import in_thread
 
 __all__ = (
@@ -40,14 +42,19 @@ __all__ = (
     "common_start",
     "discard_leftovers",
     "exclusive",
+    "fair_limit",
+    "fair_shares",
     "in_thread",
     "is_control_flow",
     "keep_copy",
+    "largest_within",
+    "longest_text",
     "register_control_flow",
     "remembered",
     "replace_file",
     "replacing",
     "run",
+    "split",
     "summarizer_of",
     "text_of",
     "write_file",

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 __all__ = ("Same", "are_equal", "characters_of", "common_start", "remembered")
 
 
-def common_start(known: list[Any], given: list[Any]) -> int:
-    """Count the elements that two lists have in common from the first one on.
+def common_start(known: Sequence[Any], given: Sequence[Any]) -> int:
+    """Count the elements that two lists, or two texts, share from the first one on.
 
-    Whole slices are compared at once, each twice as long as all before it; where one differs, the
-    place is found by halves. So it costs what is in common, however long the lists are.
+    It compares slices of doubling length, then bisects: O(common length).
 
     ```python
-    from muntin.runtime.comparing import common_start
+    from muntin.runtime import common_start
 
     print(common_start(["a", "b", "c"], ["a", "b", "d", "e"]))
     #> 2

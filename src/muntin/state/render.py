@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from muntin.counting import count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
+from muntin.runtime import largest_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,11 +57,14 @@ def state_text(
         return whole
     for share in (3, 6, 12):
         cut = _cutter(max(1, max_tokens // share), counter)
-        shown = _most(
-            lambda size, cut=cut: page.write(order[:size], cut), order, max_tokens, counter
+        kept = largest_within(
+            max_tokens,
+            lambda size, cut=cut: counter(page.write(order[:size], cut)),
+            low=0,
+            high=len(order),
         )
-        if shown:
-            return shown
+        if kept:
+            return page.write(order[:kept], cut)
     # Too little for headings: the first thing that matters, as far as it goes.
     first = page.items[order[0]] if order else whole
     shown = truncate_to_tokens(first, max_tokens, counter)
@@ -184,22 +188,3 @@ def _cutter(max_tokens: int, counter: TokenCounter) -> Callable[[str], str]:
         return truncate_to_tokens(text, max_tokens, counter)
 
     return cut
-
-
-def _most(
-    write: Callable[[int], str],
-    order: Sequence[object],
-    max_tokens: int,
-    counter: TokenCounter,
-) -> str:
-    """Bisect for the longest prefix that fits; the empty text when not one item does."""
-    best = ""
-    low, high = 1, len(order)
-    while low <= high:
-        middle = (low + high) // 2
-        text = write(middle)
-        if counter(text) <= max_tokens:
-            best, low = text, middle + 1
-        else:
-            high = middle - 1
-    return best

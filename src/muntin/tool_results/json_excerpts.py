@@ -14,14 +14,15 @@ from itertools import islice
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, cast
 
+from muntin.runtime import fair_shares
 from muntin.tool_results.text_excerpts import LEAST_ROOM, both_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from muntin.tool_results.text_excerpts import Marks
 
-__all__ = ("JsonExcerpt", "fair_shares", "parse_json", "to_json")
+__all__ = ("JsonExcerpt", "parse_json", "to_json")
 
 _DEEPEST = 48
 """Levels of nesting that are shown of a value that must be shortened."""
@@ -50,28 +51,6 @@ def parse_json(text: str) -> tuple[bool, Any]:
 def to_json(value: Any) -> str:
     """Write a value as JSON, compactly, every script as it is."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def fair_shares(wants: Sequence[int], total: int) -> list[int]:
-    """Divide a total max-min fairly: small wants are met whole, large ones share the rest evenly.
-
-    Args:
-        wants: What each party can use, 0 or more.
-        total: What there is. Nobody gets more than it wants.
-
-    ```python
-    from muntin.tool_results.json_excerpts import fair_shares
-
-    print(fair_shares([5, 100, 100], 65))
-    #> [5, 30, 30]
-    ```
-    """
-    shares = [0] * len(wants)
-    left = max(0, total)
-    for rank, at in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):
-        shares[at] = min(wants[at], left // (len(wants) - rank))
-        left -= shares[at]
-    return shares
 
 
 class JsonExcerpt:

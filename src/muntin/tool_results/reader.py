@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from muntin.counting import count_tokens
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
+from muntin.runtime import longest_text
 from muntin.text import clean_text, grapheme_end, grapheme_start
 
 if TYPE_CHECKING:
@@ -334,18 +335,8 @@ def _search(
 def _largest(
     answer: Callable[[int], str], room: int, max_tokens: int, counter: TokenCounter
 ) -> str:
-    """Bisect for the most room whose answer fits."""
-    best = answer(1)
-    if counter(best) > max_tokens:
-        raise ContextWindowExceeded(
-            "reading a tool result", needed=counter(best), available=max_tokens
-        )
-    low, high = 1, room
-    while high - low > 1 + low // 64:
-        middle = (low + high) // 2
-        text = answer(middle)
-        if counter(text) <= max_tokens:
-            best, low = text, middle
-        else:
-            high = middle
-    return best
+    """Write the answer with the most room that fits."""
+    least = counter(answer(1))
+    if least > max_tokens:
+        raise ContextWindowExceeded("reading a tool result", needed=least, available=max_tokens)
+    return longest_text(answer, max_tokens, counter, low=1, high=room - 1, tolerance=1 / 64)

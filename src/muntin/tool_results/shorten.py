@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from muntin.counting import count_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime import SummaryRequest, arun, run
+from muntin.runtime import SummaryRequest, arun, longest_text, run
 from muntin.text import clean_text
 from muntin.tool_results.json_excerpts import JsonExcerpt, to_json
 from muntin.tool_results.markers import (
@@ -181,11 +181,11 @@ def truncate_batch(
         StateError: An original cannot be stored.
 
     ```python
-    from muntin.tool_results.shorten import truncate_batch
+    from muntin.tool_results import truncate_batch
 
     texts = truncate_batch(["ok", "a b c " * 400, "x y z " * 900], 130)
     print([len(text) for text in texts])
-    #> [2, 256, 260]
+    #> [2, 255, 260]
     ```
     """
     _check(max_tokens)
@@ -346,21 +346,20 @@ def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) ->
 def _largest(
     form: Callable[[int], str], length: int, max_tokens: int, counter: TokenCounter
 ) -> str | None:
-    """Bisect for the most room whose text fits; None where not even no room does."""
-    best = clean_text(form(0))
-    if counter(best) > max_tokens:
-        return None
-    low, high = 0, length + 1
-    room = min(length, 4 * max_tokens)
-    while high - low > 1 + low // 64:
+    """Find the most room whose text fits; None where not even no room does."""
+
+    def write(room: int) -> str:
         # Escapes in JSON may have hidden halves of surrogate pairs until now.
-        text = clean_text(form(room))
-        if counter(text) <= max_tokens:
-            best, low = text, room
-        else:
-            high = room
-        # Rooms grow by doubling until one is too large: no text is made that is far too long.
-        room = min(2 * low, length) if high > length and low else (low + high) // 2
-        if low == length:
-            break
-    return best
+        return clean_text(form(room))
+
+    if counter(write(0)) > max_tokens:
+        return None
+    return longest_text(
+        write,
+        max_tokens,
+        counter,
+        low=0,
+        high=length,
+        start=min(length, 4 * max_tokens),
+        tolerance=1 / 64,
+    )

@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING
 
 from muntin.counting import truncate_to_tokens
+from muntin.runtime import largest_within
 from muntin.text import clean_text
 
 if TYPE_CHECKING:
@@ -107,21 +108,11 @@ def parts_of(entries: Sequence[str], room: int, counter: TokenCounter) -> list[s
 
 
 def _reach(entries: Sequence[str], start: int, room: int, counter: TokenCounter) -> int:
-    """Find how far a part from `start` reaches, counting joined text, by doubling and bisection."""
-
-    def fits(end: int) -> bool:
-        return counter("\n".join(entries[start:end])) <= room
-
-    step = 1
-    good = start + 1
-    while good < len(entries) and fits(min(len(entries), good + step)):
-        good = min(len(entries), good + step)
-        step *= 2
-    bad = min(len(entries), good + step) + 1
-    while bad - good > 1:
-        middle = (good + bad) // 2
-        if middle <= len(entries) and fits(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
+    """Find where a part that begins at `start` ends, counting joined text."""
+    return largest_within(
+        room,
+        lambda end: counter("\n".join(entries[start:end])),
+        low=start + 1,
+        high=len(entries),
+        start=start + 2,
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
+from muntin.runtime import fair_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = (
     "cut_results",
     "drop_repeats",
-    "fair_limit",
     "room_for_held",
     "shorten_held",
     "shorten_old",
@@ -49,25 +49,6 @@ _FACT_CHARACTERS = 200
 """Characters looked at for facts, for each token of the cap."""
 _SHORT = 300
 """Tokens of a result that is short, whatever the room, as long as half of the room holds it."""
-
-
-def fair_limit(sizes: Sequence[int], total: int) -> int:
-    """Find the largest size nobody may pass so that all together stay within `total`.
-
-    ```python
-    from muntin.conversations.fitting.shortening import fair_limit
-
-    print(fair_limit([10, 500, 500], 210))
-    #> 100
-    ```
-    """
-    left = max(total, 0)
-    for done, size in enumerate(sorted(sizes)):
-        share = left // (len(sizes) - done)
-        if size > share:
-            return share
-        left -= size
-    return max(sizes, default=0)
 
 
 def cut_results(draft: Draft, plan: Plan, index: int, cap: int, target: int = 0) -> None:

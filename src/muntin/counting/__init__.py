@@ -7,6 +7,7 @@ Only this folder imports tiktoken.
 from __future__ import annotations
 
 from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
+from muntin.counting.checks import AnyCounter, checked_counter, checked_tokens, require_whole
 from muntin.counting.counters import (
     AnchoredCounter,
     EstimateCounter,
@@ -32,6 +33,7 @@ __all__ = (
     "ONE_TOKEN_RANGES",
     "REPLY_TOKENS",
     "AnchoredCounter",
+    "AnyCounter",
     "Conversation",
     "EstimateCounter",
     "EstimatedEncoding",
@@ -40,6 +42,8 @@ __all__ = (
     "NamedCounter",
     "TiktokenCounter",
     "TokenCounter",
+    "checked_counter",
+    "checked_tokens",
     "class_table",
     "count_message",
     "count_messages",
@@ -51,6 +55,7 @@ __all__ = (
     "estimate_tokens",
     "is_exact",
     "media_tokens",
+    "require_whole",
     "short_texts",
     "tokens_of",
     "truncate_to_tokens",

@@ -79,6 +79,7 @@ bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 	$(python) -m benchmarks $* $(ARGS)
 
 docs: $(VENV)/.installed-docs ## Build the documentation into site/
+	$(python) docs/build_architecture.py
 	$(VENV)/bin/zensical build --clean $(ARGS)
 
 notebooks: $(VENV)/.installed-dev ## Execute notebooks/*.py into the .ipynb beside them

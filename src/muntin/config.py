@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import wraps
+from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, dataclass_transform
 
 from pydantic import (
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
     StrictBool,
-    StrictInt,
     ValidationError,
 )
 from pydantic.dataclasses import dataclass
@@ -125,6 +126,14 @@ def _problem(detail: Any) -> str:
     return f"{where}: {said[:1].lower()}{said[1:]}{shown}" if where else said
 
 
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"must be an int, got {value!r:.60}")  # noqa: TRY004 - pydantic reports it
+    return int(value)
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""A whole number; numpy integers are accepted, bool, float and str are not."""
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 _REFERENCE_RATIOS = Ratios({"history": 0.35, "rag": 0.30, "memory": 0.20, "tool": 0.15})
 
@@ -144,9 +153,9 @@ class ContextConfig:
         ConfigurationError: A value is out of range or of the wrong type.
     """
 
-    max_tokens: Annotated[StrictInt, Field(gt=0)] | None = None
-    """Tokens of the whole context, reserve included. `None` has no default meaning: doors that
-    need a budget then ask for one."""
+    max_tokens: Annotated[Whole, Field(gt=0)] | None = None
+    """Tokens of the whole context, reserve included. `None` has no default meaning: functions that
+    need a budget then require one."""
     output_reserve_ratio: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)] = (
         0.2
     )
@@ -164,7 +173,7 @@ class ContextConfig:
     does."""
     allow_borrow: StrictBool = True
     """Whether idle quota goes to sources that still have something to place."""
-    min_chunk_tokens: Annotated[StrictInt, Field(ge=0)] = 64
+    min_chunk_tokens: Annotated[Whole, Field(ge=0)] = 64
     """Tokens of one candidate that every quota must be able to hold, for the sanity check."""
     dedup_across_sources: StrictBool = True
     """Whether the same passage from two sources is kept once, at its better score."""
@@ -199,8 +208,9 @@ class ContextConfig:
             ConfigurationError: `use_ratio` is outside (0, 1] or a window is negative.
         """
         if not 0 < use_ratio <= 1:
-            raise ConfigurationError(f"use_ratio must be in (0, 1], not {use_ratio}")
-        window = context_window or fallback_window
+            raise ConfigurationError(f"use_ratio must be in (0, 1], got {use_ratio}")
+        window = _window(context_window, "context_window")
+        window = window or _window(fallback_window, "fallback_window")
         return cls(max_tokens=int(window * use_ratio) if window else None, **knobs)
 
     @classmethod
@@ -250,7 +260,7 @@ class ContextConfig:
 class WindowBudgetConfig:
     """Say how one model window is divided between output, retrieval and trajectory."""
 
-    desired_output_tokens: Annotated[StrictInt, Field(ge=0)] = 4096
+    desired_output_tokens: Annotated[Whole, Field(ge=0)] = 4096
     """Tokens the answer may take at most; smaller caps of the model or the window win."""
     max_output_fraction: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)] = 0.5
     """Share of the window the output reserve may take at most, for small windows."""
@@ -259,7 +269,12 @@ class WindowBudgetConfig:
     the rest."""
 
     def validate(self) -> None:
-        """Do nothing: every range is checked at construction. Kept for the reference's callers."""
+        """Check every field again, as construction does.
+
+        Raises:
+            ConfigurationError: A value is out of range or of the wrong type.
+        """
+        replace(self)
 
     def output_reserve(self, *, window: int, model_max_output: int | None) -> int:
         """Return the tokens to reserve for the answer.
@@ -277,28 +292,60 @@ class WindowBudgetConfig:
 class ReducerConfig:
     """Say how much of a trajectory's end stays as it is while the rest is reduced."""
 
-    agent_keep_recent_steps: Annotated[StrictInt, Field(ge=0)] = 3
+    agent_keep_recent_steps: Annotated[Whole, Field(ge=0)] = 3
     """Trailing tool units (a call with its results) kept verbatim."""
-    plan_keep_recent: Annotated[StrictInt, Field(ge=0)] = 3
+    plan_keep_recent: Annotated[Whole, Field(ge=0)] = 3
     """Trailing plan step results kept verbatim."""
 
     def validate(self) -> None:
-        """Do nothing: every range is checked at construction. Kept for the reference's callers."""
+        """Check every field again, as construction does.
+
+        Raises:
+            ConfigurationError: A value is out of range or of the wrong type.
+        """
+        replace(self)
 
 
 @_config
 class CompactionConfig:
     """Say when a conversation's older turns are folded into a recap, and how much stays."""
 
-    keep_recent: Annotated[StrictInt, Field(ge=1)] = 4
+    keep_recent: Annotated[Whole, Field(ge=1)] = 4
     """Newest messages kept verbatim; the cut moves back to spare a tool unit."""
-    trigger_tokens: Annotated[StrictInt, Field(ge=0)] = 2000
+    trigger_tokens: Annotated[Whole, Field(ge=0)] = 2000
     """Tokens of history above which it is compacted."""
-    max_summary_tokens: Annotated[StrictInt, Field(ge=1)] = 1000
+    max_summary_tokens: Annotated[Whole, Field(ge=1)] = 1000
     """Tokens the recap may take at most, its prefix included."""
 
     def validate(self) -> None:
-        """Do nothing: every range is checked at construction. Kept for the reference's callers."""
+        """Check every field again, as construction does.
+
+        Raises:
+            ConfigurationError: A value is out of range or of the wrong type.
+        """
+        replace(self)
+
+
+class _ForWindow:
+    """Size the context to a model's window, on the class or on an instance.
+
+    On an instance every other setting is kept, those of the context too.
+    """
+
+    def __get__(
+        self, instance: MuntinConfig | None, owner: type[MuntinConfig]
+    ) -> Callable[..., MuntinConfig]:
+        def for_window(context_window: int | None, **options: Any) -> MuntinConfig:
+            config = owner() if instance is None else instance
+            context = config.context
+            kept = {one.name: getattr(context, one.name) for one in fields(cast("Any", context))}
+            del kept["max_tokens"]
+            sized = ContextConfig.for_window(context_window, **{**kept, **options})
+            if sized.max_tokens is None:
+                raise ConfigurationError("the window is unknown: give fallback_window")
+            return replace(config, context=sized)
+
+        return for_window
 
 
 @_config
@@ -323,17 +370,17 @@ class MuntinConfig:
     window_budget: WindowBudgetConfig = WindowBudgetConfig()
     """The window's division."""
 
-    @classmethod
-    def for_window(cls, context_window: int | None, **knobs: Any) -> MuntinConfig:
-        """Return a configuration whose context is sized to a model's window.
+    for_window = _ForWindow()
+    """Return a configuration whose context is sized to a model's window; see `_ForWindow`."""
+
+    def validate(self) -> None:
+        """Check every part again, as construction does.
 
         Raises:
-            ConfigurationError: The window is unknown and no `fallback_window` is given.
+            ConfigurationError: A value is out of range or of the wrong type.
         """
-        context = ContextConfig.for_window(context_window, **knobs)
-        if context.max_tokens is None:
-            raise ConfigurationError("the window is unknown: give fallback_window")
-        return cls(context=context)
+        for part in (self.context, self.reducer, self.compaction, self.window_budget):
+            replace(part)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return plain JSON types, ready for `json.dumps`."""
@@ -366,6 +413,16 @@ class MuntinConfig:
             )
             read[name] = part(**knobs)
         return cls(**read)
+
+
+def _window(value: object, name: str) -> int | None:
+    try:
+        window = None if value is None else _whole(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{name} {error}") from None
+    if window is not None and window < 0:
+        raise ConfigurationError(f"{name} must be an int of at least 0 (tokens), got {window}")
+    return window
 
 
 def _plain(config: object) -> dict[str, Any]:

@@ -11,8 +11,10 @@ it from. An unknown window is an error or a stated fallback, never a guess.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from muntin.counting import checked_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.runtime import split
 
@@ -63,13 +65,13 @@ def resolve_window(llm_or_int: object, *, fallback: int | None = None) -> Window
     """
     if isinstance(llm_or_int, Window):
         return llm_or_int
-    if isinstance(llm_or_int, int) and not isinstance(llm_or_int, bool):
-        return Window(tokens=_positive(llm_or_int, "the window"))
+    if isinstance(llm_or_int, Real):
+        return Window(tokens=checked_tokens(llm_or_int, "the window"))
     told = _told(llm_or_int)
     if told is not None:
         return told
     if fallback is not None:
-        return Window(tokens=_positive(fallback, "the fallback window"), provenance="fallback")
+        return Window(tokens=checked_tokens(fallback, "the fallback window"), provenance="fallback")
     raise ConfigurationError(
         f"the context window of {_name(llm_or_int)} is unknown: pass it as a number, or give a "
         f"fallback you know to be safe"
@@ -104,12 +106,6 @@ def _name(llm: object) -> str:
         if isinstance(name, str) and name:
             return repr(name)
     return "None" if llm is None else type(llm).__name__
-
-
-def _positive(tokens: int, what: str) -> int:
-    if tokens <= 0:
-        raise ConfigurationError(f"{what} must be a positive number of tokens, not {tokens}")
-    return tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +144,7 @@ class WindowBudget:
     """Retrieval's share of what is spendable."""
 
     def __post_init__(self) -> None:
-        _positive(self.window, "the window")
+        checked_tokens(self.window, "the window")
         for name in ("output_reserve", "system_tokens", "tool_tokens"):
             if getattr(self, name) < 0:
                 raise ConfigurationError(f"{name} must be >= 0, not {getattr(self, name)}")
@@ -262,7 +258,7 @@ class ContextBudget:
     def __init__(
         self, max_tokens: int = 128_000, allocations: Mapping[str, float] | None = None
     ) -> None:
-        self.max_tokens = _positive(max_tokens, "max_tokens")
+        self.max_tokens = checked_tokens(max_tokens, "max_tokens")
         self.allocations = dict(DEFAULT_ALLOCATIONS if allocations is None else allocations)
         for category, share in self.allocations.items():
             if not 0 <= share <= 1:

@@ -16,13 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from muntin.config import WindowBudgetConfig
 from muntin.conversations.encodable import clean_messages
 from muntin.conversations.fitting import Draft, Plan, require_room, shortener, shrink
-from muntin.counting import TokenCounter, count_tokens, count_tools, counter_name, counts_for
+from muntin.counting import (
+    AnyCounter,
+    checked_counter,
+    checked_tokens,
+    count_tokens,
+    count_tools,
+    counter_name,
+    counts_for,
+)
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.messages import repair as mend
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
@@ -88,7 +95,7 @@ def fit_messages(
     question: str | None = None,
     state: AgentState | None = None,
     summarizer: Any = None,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
     note_role: Role = "user",
@@ -165,7 +172,7 @@ async def afit_messages(
     question: str | None = None,
     state: AgentState | None = None,
     summarizer: Any = None,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
     note_role: Role = "user",
@@ -211,7 +218,7 @@ class _Job(Generic[MessagesT]):
         question: str | None,
         state: AgentState | None,
         summarizer: object,
-        counter: TokenCounter,
+        counter: AnyCounter,
         store: ToolResultStore | None,
         prompts: PromptRegistry | None,
         note_role: Role,
@@ -325,8 +332,9 @@ class _Job(Generic[MessagesT]):
 def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
     """Return the budget and the reserve outside it."""
     for name, value in (("budget", budget), ("window", window)):
-        if value is not None and not _is_number_of_tokens(value):
-            raise ConfigurationError(f"{name} is a number of tokens above 0, not {value!r}")
+        if value is not None:
+            checked_tokens(value, name)
+    budget = None if budget is None else int(budget)
     if budget is not None:
         if window is not None and budget > window:
             raise ConfigurationError(f"budget {budget} is over the window of {window} tokens")
@@ -335,10 +343,6 @@ def _budget(budget: int | None, window: int | None) -> tuple[int, int]:
         raise ConfigurationError("give a budget, or the window to take it from")
     reserve = WindowBudgetConfig().output_reserve(window=window, model_max_output=None)
     return window - reserve, reserve
-
-
-def _is_number_of_tokens(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0
 
 
 def _required_sequence(messages: MessagesT) -> MessagesT:
@@ -351,10 +355,11 @@ def _required_sequence(messages: MessagesT) -> MessagesT:
     return messages
 
 
-def _counts(counts: MessageCounts | None, counter: TokenCounter) -> MessageCounts:
+def _counts(counts: MessageCounts | None, counter: AnyCounter) -> MessageCounts:
     """Take the counts given, which count by a counter of their own, or those of the counter."""
     if counts is None:
         return counts_for(counter)
+    counter = checked_counter(counter)
     if counter is not count_tokens and counter != counts.counter:
         raise ConfigurationError(
             f"counts count by {counter_name(counts.counter)} and counter is "

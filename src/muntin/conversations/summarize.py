@@ -24,7 +24,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from muntin.counting import TokenCounter, count_tokens, truncate_to_tokens
+from muntin.counting import (
+    TokenCounter,
+    checked_counter,
+    checked_tokens,
+    count_tokens,
+    truncate_to_tokens,
+)
 from muntin.text import clean_text, content_words, grapheme_start, is_settling, kind_of, sentences
 
 if TYPE_CHECKING:
@@ -123,8 +129,10 @@ class ExtractiveSummarizer:
             The text itself when it fits, lone surrogates replaced as everywhere. Never empty for a
             text that is not blank, unless not even one character of it fits.
         """
-        count = counter or self.counter
-        limit = self.max_tokens if max_tokens is None else max_tokens
+        count = checked_counter(counter or self.counter)
+        limit = checked_tokens(
+            self.max_tokens if max_tokens is None else max_tokens, "max_tokens", least=0
+        )
         stripped = clean_text(text).strip()
         if not stripped or limit <= 0:
             return ""

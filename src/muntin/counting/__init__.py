@@ -21,8 +21,9 @@ from muntin.counting.measured import Conversation, Measured
 from muntin.counting.media_tokens import media_tokens
 from muntin.counting.message_counts import MessageCounts, count_message, count_messages, counts_for
 from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting.sums import tokens_of
 from muntin.counting.tiktoken_counter import TiktokenCounter
-from muntin.counting.tokens import TokenCounter, count_tokens, tokens_of
+from muntin.counting.tokens import TokenCounter, count_tokens
 from muntin.counting.tool_schemas import count_tools
 from muntin.counting.truncation import truncate_to_tokens
 

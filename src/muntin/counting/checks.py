@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, Final, TypeAlias, cast
@@ -38,17 +38,19 @@ MessageMaker: TypeAlias = Callable[[str], Any]
 """Make a user message of some text, in the type that a counter of messages expects."""
 
 _SAMPLE: Final = "The parcel left the depot at nine."
+_NO_ALIAS: Final[Mapping[str, AnyCounter]] = {}
 _LARGEST: Final = 2**53
 _OWN: Final = (AnchoredCounter, EstimateCounter, TiktokenCounter)
 
 
-def checked_tokens(value: object, name: str, *, least: int = 1) -> int:
+def checked_tokens(value: object, name: str, *, least: int = 1, unit: str = "tokens") -> int:
     """Return a number of tokens as an int.
 
     Args:
         value: What the caller gave. numpy integers are accepted; bool, str, float and NaN are not.
         name: Name of the parameter, for the error.
         least: Smallest number allowed.
+        unit: What is counted, for the error.
 
     Raises:
         ConfigurationError: The value is not a whole number of at least `least`.
@@ -64,10 +66,10 @@ def checked_tokens(value: object, name: str, *, least: int = 1) -> int:
     """
     allowed = "a positive int" if least == 1 else f"an int of at least {least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ConfigurationError(f"{name} must be {allowed} (tokens), got {value!r:.60}")
+        raise ConfigurationError(f"{name} must be {allowed} ({unit}), got {value!r:.60}")
     tokens = int(value)
     if tokens < least:
-        raise ConfigurationError(f"{name} must be {allowed} (tokens), got {tokens}")
+        raise ConfigurationError(f"{name} must be {allowed} ({unit}), got {tokens}")
     return tokens
 
 
@@ -78,6 +80,7 @@ def checked_counter(
     default: TokenCounter = count_tokens,
     name: str = "counter",
     message: MessageMaker | None = None,
+    alias: Mapping[str, AnyCounter] = _NO_ALIAS,
 ) -> TokenCounter:
     """Return a counter of text for whatever the caller gave.
 
@@ -88,6 +91,7 @@ def checked_counter(
         default: Counter where both are `None`.
         name: Name of the parameter, for the error.
         message: Makes a message for a counter of messages; `None` tries `Message` and dicts.
+        alias: Older names of the parameter and what was given under them.
 
     Raises:
         ConfigurationError: It cannot be called with a text or with messages, or it does not return
@@ -101,6 +105,10 @@ def checked_counter(
     #> True 3 tiktoken:o200k_base
     ```
     """
+    for older, given in alias.items():
+        if given is not None and counter is not None:
+            raise ConfigurationError(f"give {name} or {older}, not both: they are one parameter")
+        counter = given if given is not None else counter
     if counter is None:
         return default if model is None else counter_for(model)
     if counter in (count_tokens, estimate_tokens) or isinstance(counter, _OWN):

@@ -10,22 +10,20 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import OrderedDict
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.counters import counter_name
+from muntin.counting.checks import checked_counter, require_whole
 from muntin.counting.measured import Conversation, Measured
 from muntin.counting.message_tokens import REPLY_TOKENS, count_results, count_without_results
 from muntin.counting.tokens import count_tokens
 from muntin.counting.tool_schemas import count_tools
-from muntin.errors import ConfigurationError
 from muntin.messages import shape_of
 from muntin.runtime import are_equal, characters_of, common_start, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from muntin.counting.tokens import TokenCounter
+    from muntin.counting.checks import AnyCounter
     from muntin.messages import MessageShape, MessageView
 
 __all__ = ("MessageCounts", "count_message", "count_messages", "counts_for")
@@ -53,12 +51,12 @@ class MessageCounts:
 
     def __init__(
         self,
-        counter: TokenCounter = count_tokens,
+        counter: AnyCounter = count_tokens,
         *,
         capacity: int = 50_000,
         max_characters: int = 64_000_000,
     ) -> None:
-        self.counter = counter
+        self.counter = counter = checked_counter(counter)
         self.capacity = capacity
         self.max_characters = max_characters
         self._lock = threading.Lock()
@@ -218,7 +216,7 @@ class MessageCounts:
             results = count_results(view, self.counter) if view.results else ()
             tokens = count_without_results(view, self.counter) + sum(results)
             if type(tokens) is not int:
-                _require_whole(tokens, self.counter)
+                require_whole(tokens, self.counter)
         elif known.shape is shape and are_equal(parts, known.parts):
             return known
         else:
@@ -274,14 +272,6 @@ def _key(view: MessageView) -> Hashable:
     return (view.text, view.calls[0].id) if view.calls else view.text
 
 
-def _require_whole(tokens: object, counter: TokenCounter) -> None:
-    if not isinstance(tokens, Integral):
-        raise ConfigurationError(
-            f"a counter returns whole numbers of tokens, and {counter_name(counter)} returned "
-            f"{type(tokens).__name__}: round up in it"
-        )
-
-
 def _warn_unknown(view: MessageView) -> None:
     for kind in dict.fromkeys(kind for kind, _ in view.unknown):
         warnings.warn(
@@ -294,8 +284,9 @@ _shared: OrderedDict[int, MessageCounts] = OrderedDict()
 _SHARED_COUNTERS = 8
 
 
-def counts_for(counter: TokenCounter = count_tokens) -> MessageCounts:
+def counts_for(counter: AnyCounter = count_tokens) -> MessageCounts:
     """Return the counts this process shares for a counter; another counter has its own."""
+    counter = checked_counter(counter)
     with _shared_lock:
         found = _shared.get(id(counter))
         if found is not None and found.counter is counter:
@@ -307,7 +298,7 @@ def counts_for(counter: TokenCounter = count_tokens) -> MessageCounts:
         return made
 
 
-def count_message(message: Any, *, counter: TokenCounter = count_tokens) -> int:
+def count_message(message: Any, *, counter: AnyCounter = count_tokens) -> int:
     """Count what one message of any shape costs, framing included.
 
     Raises:
@@ -327,7 +318,7 @@ def count_messages(
     messages: Sequence[Any],
     tools: Sequence[Any] | None = (),
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
 ) -> int:
     """Count what a request costs: messages with framing, the primed reply, and tool schemas.
 
@@ -349,4 +340,4 @@ def count_messages(
     """
     counts = counts_for(counter)
     total = sum(one.tokens for one in counts.measure_all(messages))
-    return total + REPLY_TOKENS + count_tools(tools or (), counter=counter)
+    return total + REPLY_TOKENS + count_tools(tools or (), counter=counts.counter)

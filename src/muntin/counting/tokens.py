@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ("CJK_BLOCKS", "TokenCounter", "count_tokens", "tokens_of")
+__all__ = ("CJK_BLOCKS", "TokenCounter", "count_tokens")
 
 TokenCounter = Callable[[str], int]
 """Any callable that says how many tokens a text takes."""
@@ -88,29 +88,6 @@ def count_tokens(text: str | None) -> int:
         return (len(text) + 3) // 4
     cjk = sum(_cjk_in(text[start : start + _WINDOW]) for start in range(0, len(text), _WINDOW))
     return cjk + (len(text) - cjk + 3) // 4
-
-
-def tokens_of(*texts: str | None, counter: TokenCounter = count_tokens) -> int:
-    """Count several texts, each on its own, and add up.
-
-    Counts are not additive: two texts joined may cost more or less than apart, so a budget is
-    checked on the joined text, never on this sum.
-
-    Args:
-        texts: What to count. None and the empty text count 0 and are not shown to the counter.
-        counter: How to count.
-
-    Returns:
-        Tokens.
-
-    ```python
-    from muntin import tokens_of
-
-    print(tokens_of("abcd", None, "ab"))
-    #> 2
-    ```
-    """
-    return sum(counter(text) for text in texts if text)
 
 
 def _cjk_in(window: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from muntin.counting.checks import checked_counter, checked_tokens
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.runtime import largest_within
@@ -18,6 +19,7 @@ from muntin.text import clean_text, grapheme_end, grapheme_start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from muntin.counting.checks import AnyCounter
     from muntin.counting.tokens import TokenCounter
 
 __all__ = ("truncate_to_tokens",)
@@ -32,7 +34,7 @@ _AHEAD = 8
 def truncate_to_tokens(
     text: str | None,
     max_tokens: int,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     *,
     keep: Literal["head", "ends"] = "head",
     marker: str = "…",
@@ -42,7 +44,8 @@ def truncate_to_tokens(
     Args:
         text: What to cut. None is the empty text. Lone surrogates are replaced.
         max_tokens: Tokens the result may take, by `counter`, on the joined result.
-        counter: How to count. It need not be monotone: what is returned has been counted.
+        counter: A counter, or the name of a model or an encoding. It need not be monotone: the
+            returned text is counted.
         keep: "head" keeps the beginning, "ends" the beginning and the end.
         marker: Stands where text was left out. Left out itself when it does not fit, or when
             without it some text would.
@@ -51,7 +54,8 @@ def truncate_to_tokens(
         The same object when it fits; the empty text when not even one character does.
 
     Raises:
-        ConfigurationError: `max_tokens` is negative or `keep` is unknown.
+        ConfigurationError: `max_tokens` is not an int of at least 0, `counter` does not count, or
+            `keep` is unknown.
 
     ```python
     from muntin import truncate_to_tokens
@@ -62,8 +66,8 @@ def truncate_to_tokens(
     #> one two …ur five
     ```
     """
-    if max_tokens < 0:
-        raise ConfigurationError(f"max_tokens must be 0 or more to cut a text to, got {max_tokens}")
+    max_tokens = checked_tokens(max_tokens, "max_tokens", least=0)
+    counter = checked_counter(counter)
     if keep not in ("head", "ends"):
         raise ConfigurationError(f"keep must be 'head' or 'ends', got {keep!r}")
     if not text or max_tokens == 0:

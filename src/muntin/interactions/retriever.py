@@ -20,7 +20,7 @@ from collections import OrderedDict
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting import count_tokens, truncate_to_tokens
+from muntin.counting import checked_counter, checked_tokens, truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextError, SourceError
 from muntin.interactions.stores import result_text, store_calls
 from muntin.passages import Candidate, select
@@ -31,7 +31,7 @@ from muntin.text import clean_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter
     from muntin.interactions.stores import Call
     from muntin.prompts import PromptRegistry
 
@@ -118,7 +118,9 @@ class ContextRetriever:
         cache: Remembers answers; None makes a `RecallCache` of its own. Several retrievers may
             share one, also over different stores. Writes that do not go through
             `index_interaction` are seen when entries age.
-        counter: How to count.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         prompts: The words of labels and of indexed interactions.
 
     Raises:
@@ -152,13 +154,14 @@ class ContextRetriever:
         vector_store: Any,
         *,
         cache: RecallCache | None = None,
-        counter: TokenCounter = count_tokens,
+        counter: AnyCounter = None,
+        model: object = None,
         prompts: PromptRegistry = DEFAULT_PROMPTS,
     ) -> None:
         self.vector_store = vector_store
         self.cache = RecallCache() if cache is None else cache
         self._calls = store_calls(vector_store)
-        self._counter = counter
+        self._counter = checked_counter(counter, model=model)
         self._prompts = prompts
         self._indexed: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
@@ -216,10 +219,9 @@ class ContextRetriever:
         return await _arun(self._indexing(query, response, metadata))
 
     def _recalling(self, query: str, k: int, max_tokens: int | None) -> Generator[Call, Any, str]:
-        if k < 1 or (max_tokens is not None and max_tokens < 1):
-            raise ConfigurationError(
-                f"recall needs k and max_tokens of at least 1, got k={k}, max_tokens={max_tokens}"
-            )
+        k = checked_tokens(k, "k", unit="passages")
+        if max_tokens is not None:
+            max_tokens = checked_tokens(max_tokens, "max_tokens")
         # A cache may be shared: another store, counter or wording answers otherwise.
         asked = (self.vector_store, self._counter, self._prompts)
         key = (*map(Same, asked), query, k, max_tokens)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from muntin.config import ContextConfig
-from muntin.counting import count_tokens, tokens_of
+from muntin.counting import checked_counter, checked_tokens, tokens_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.passages.account import Sheet, account_for
 from muntin.passages.assembled import AssembledContext
@@ -25,7 +25,7 @@ from muntin.text import clean_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter
     from muntin.passages.candidates import Embedding, Scope
     from muntin.passages.layout import Item
     from muntin.passages.placement import Placement
@@ -72,8 +72,11 @@ class ContextBuilder:
         min_chunk_tokens: Tokens one candidate may take at most, for the check that every quota
             can hold one; `None` takes the configuration's.
         prompts: Where headings come from; `None` takes the built-in English ones.
-        token_counter: What counts tokens.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         layout: Order, headings and style; `None` takes `Layout()`.
+        token_counter: Another name of `counter`.
 
     Raises:
         ConfigurationError: A quota cannot hold one candidate.
@@ -112,15 +115,18 @@ class ContextBuilder:
         *,
         min_chunk_tokens: int | None = None,
         prompts: PromptRegistry | None = None,
-        token_counter: TokenCounter = count_tokens,
+        counter: AnyCounter = None,
+        model: object = None,
         layout: Layout | None = None,
+        token_counter: AnyCounter = None,
     ) -> None:
         self.config = config or ContextConfig()
+        count = checked_counter(counter, model=model, alias={"token_counter": token_counter})
         self._dress = Dress(
-            layout=layout or Layout(), prompts=prompts or DEFAULT_PROMPTS, counter=token_counter
+            layout=layout or Layout(), prompts=prompts or DEFAULT_PROMPTS, counter=count
         )
         body = self.config.min_chunk_tokens if min_chunk_tokens is None else min_chunk_tokens
-        self.config.validate(min_chunk_tokens=body + token_counter("- "), require_max_tokens=False)
+        self.config.validate(min_chunk_tokens=body + count("- "), require_max_tokens=False)
 
     def build(
         self,
@@ -274,7 +280,7 @@ class ContextBuilder:
     ) -> _Plan:
         """Divide the budget of a whole context, and refuse what cannot work before any fetch."""
         count, layout = self._dress.counter, self._dress.layout
-        max_tokens = self._max_tokens() if budget is None else budget
+        max_tokens = self._max_tokens() if budget is None else checked_tokens(budget, "budget")
         ratio = self.config.output_reserve_ratio if budget is None else 0.0
         limit = max_tokens - int(max_tokens * ratio)
         system = clean_text(system_prompt)
@@ -288,7 +294,7 @@ class ContextBuilder:
     ) -> _Plan:
         """Divide the budget of a block, in which the question is paid for but does not stand."""
         if budget is not None:
-            room = max(budget, 0)
+            room = max(checked_tokens(budget, "budget", least=-(2**53)), 0)
             frame = self._frame(sources, room)
             return _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
         max_tokens, ratio = self._max_tokens(), self.config.output_reserve_ratio

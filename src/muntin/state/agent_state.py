@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter
     from muntin.prompts import PromptRegistry
 
 __all__ = ("AgentState", "Note", "Status", "Step")
@@ -141,7 +141,7 @@ class AgentState:
         self,
         max_tokens: int | None = None,
         *,
-        counter: TokenCounter = count_tokens,
+        counter: AnyCounter = count_tokens,
         prompts: PromptRegistry = DEFAULT_PROMPTS,
     ) -> str:
         """Write the state as headed sections for a model.

@@ -15,8 +15,14 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting import count_message, count_tokens, truncate_to_tokens
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.counting import (
+    checked_counter,
+    checked_tokens,
+    count_message,
+    count_tokens,
+    truncate_to_tokens,
+)
+from muntin.errors import ContextWindowExceeded
 from muntin.messages import cut_points, leading_system, newest_user, shape_of, units
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state.render import safe_lines, state_text
@@ -24,7 +30,7 @@ from muntin.state.render import safe_lines, state_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter, TokenCounter
     from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
     from muntin.state.agent_state import AgentState
@@ -48,7 +54,7 @@ def reinject(
     messages: Sequence[Any],
     *,
     max_tokens: int,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> Sequence[Any]:
     """Put a state into a conversation, in place of an earlier one.
@@ -90,8 +96,7 @@ def reinject(
     #> Go on.
     ```
     """
-    if max_tokens < 1:
-        raise ConfigurationError(f"a state block needs max_tokens of at least 1, got {max_tokens}")
+    max_tokens = checked_tokens(max_tokens, "max_tokens")
     views = [shape_of(message).view(message) for message in messages]
     ours = [at for at, view in enumerate(views) if _is_block(view)]
     others = [at for at in range(len(messages)) if at not in set(ours)]
@@ -100,7 +105,7 @@ def reinject(
         return [messages[at] for at in others] if ours else messages
     rest = [messages[at] for at in others]
     place = _place([views[at] for at in others])
-    note = _note(snapshot, rest, max_tokens, counter, prompts)
+    note = _note(snapshot, rest, max_tokens, checked_counter(counter), prompts)
     text = shape_of(note).view(note).text
     if [place] == ours and views[place].text == text:
         return messages
@@ -111,7 +116,7 @@ def state_block(
     snapshot: Snapshot,
     max_tokens: int | None = None,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> str:
     """Write the block that `reinject` puts into a conversation.
@@ -123,6 +128,8 @@ def state_block(
     closing = _closing(snapshot, prompts)
     if max_tokens is None:
         return _framed(opening, state_text(snapshot, prompts=prompts), closing)
+    max_tokens = checked_tokens(max_tokens, "max_tokens")
+    counter = checked_counter(counter)
     room = max_tokens - counter(_framed(opening, "", closing))
     while room > 0:
         body = state_text(snapshot, room, counter=counter, prompts=prompts)

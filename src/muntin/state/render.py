@@ -17,15 +17,15 @@ from functools import cache
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
-from muntin.counting import count_tokens, truncate_to_tokens
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.counting import checked_counter, checked_tokens, count_tokens, truncate_to_tokens
+from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import largest_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter, TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.state.snapshot import Note, Snapshot
 
@@ -39,7 +39,7 @@ def state_text(
     snapshot: Snapshot,
     max_tokens: int | None = None,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> str:
     """Write a snapshot as headed sections, within a budget if one is given.
@@ -48,8 +48,9 @@ def state_text(
         ConfigurationError: `max_tokens` is below 1.
         ContextWindowExceeded: There is something to say and not even a mark in its place fits.
     """
-    if max_tokens is not None and max_tokens < 1:
-        raise ConfigurationError(f"a state needs max_tokens of at least 1, got {max_tokens}")
+    if max_tokens is not None:
+        max_tokens = checked_tokens(max_tokens, "max_tokens")
+    counter = checked_counter(counter)
     page = _Page(snapshot, prompts)
     order = _priorities(snapshot)
     whole = page.write(order, str)

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting import count_tokens
+from muntin.counting import checked_counter, checked_tokens, count_tokens
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import longest_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import regex
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter, TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.tool_results.store import ToolResultStore
 
@@ -49,7 +49,7 @@ def read_tool_result(
     *,
     store: ToolResultStore,
     max_tokens: int | None = None,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> str:
     r"""Read part of a stored tool result.
@@ -88,8 +88,10 @@ def read_tool_result(
     #> 19: flight HAT136 free
     ```
     """
-    if limit < 1:
-        raise ConfigurationError(f"limit must be 1 character or more, got {limit}")
+    limit = checked_tokens(limit, "limit", unit="characters")
+    if max_tokens is not None:
+        max_tokens = checked_tokens(max_tokens, "max_tokens")
+    counter = checked_counter(counter)
     text = clean_text(store.get(id))
     start = max(0, start + len(text)) if start < 0 else min(start, len(text))
     room = min(limit, _MOST_CHARACTERS)
@@ -162,7 +164,7 @@ def read_tool(
     store: ToolResultStore,
     *,
     max_tokens: int | None = 2000,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> ReadTool:
     """Make the tool that gives a model the rest of what was shortened.

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muntin.counting import count_tokens, truncate_to_tokens
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.counting import checked_counter, checked_tokens, count_tokens, truncate_to_tokens
+from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import SummaryRequest, arun, longest_text, run
 from muntin.text import clean_text
@@ -34,7 +34,7 @@ from muntin.tool_results.text_excerpts import LinesExcerpt, Marks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from muntin.counting import TokenCounter
+    from muntin.counting import AnyCounter, TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.runtime import AnySummarizer, Flow
     from muntin.tool_results.store import ToolResultStore
@@ -76,7 +76,7 @@ def truncate_tool_result(
     result: str,
     max_tokens: int = 1000,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     summarizer: AnySummarizer | None = None,
     name: str = "",
@@ -124,7 +124,7 @@ async def atruncate_tool_result(
     result: str,
     max_tokens: int = 1000,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     summarizer: AnySummarizer | None = None,
     name: str = "",
@@ -139,7 +139,7 @@ def shorten_tool_result(
     result: str,
     max_tokens: int = 1000,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     summarizer: AnySummarizer | None = None,
     name: str = "",
@@ -154,7 +154,7 @@ def truncate_batch(
     results: Sequence[str],
     max_tokens: int,
     *,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     store: ToolResultStore | None = None,
     name: str = "",
     prompts: PromptRegistry = DEFAULT_PROMPTS,
@@ -188,7 +188,8 @@ def truncate_batch(
     #> [2, 255, 260]
     ```
     """
-    _check(max_tokens)
+    max_tokens = _limit(max_tokens)
+    counter = checked_counter(counter)
     sizes = [counter(clean_text(result)) for result in results]
     if sum(sizes) <= max_tokens:
         return [clean_text(result) for result in results]
@@ -213,18 +214,14 @@ def _nobody(text: str, instruction: str) -> str:  # pragma: no cover - a flow th
     raise NotImplementedError
 
 
-def _check(max_tokens: int) -> None:
-    if max_tokens < 1:
-        raise ConfigurationError(
-            f"a tool result needs max_tokens of at least 1, got {max_tokens}: "
-            f"leave the message out instead"
-        )
+def _limit(max_tokens: object) -> int:
+    return checked_tokens(max_tokens, "max_tokens")
 
 
 def _shortening(
     result: str,
     max_tokens: int,
-    counter: TokenCounter,
+    counter: AnyCounter,
     store: ToolResultStore | None,
     name: str,
     prompts: PromptRegistry,
@@ -232,7 +229,8 @@ def _shortening(
     asks: bool,
 ) -> Flow[ShortenedResult]:
     """Decide what stands for a result; ask for a summary where one may be asked for."""
-    _check(max_tokens)
+    max_tokens = _limit(max_tokens)
+    counter = checked_counter(counter)
     text = clean_text(result)
     size = counter(text)
     if size <= max_tokens:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
 from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
-from muntin.counting import TokenCounter, count_tokens
+from muntin.counting import checked_counter, checked_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import AnySummarizer, Summarizer, arun, run, summarizer_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from muntin.config import CompactionConfig, MuntinConfig
     from muntin.conversations.compaction.flight import Flight
+    from muntin.counting import AnyCounter, TokenCounter
     from muntin.prompts import PromptRegistry
 
 __all__ = ("HistoryCompactor",)
@@ -56,7 +57,10 @@ class HistoryCompactor:
         max_summary_tokens: Tokens the recap takes at most, its prefix included, at least 1.
         summary_prompt: The instruction that starts a recap. None takes `compaction.summary`.
         prompts: Texts to write with. None takes the built-in English ones.
-        token_counter: Counts content.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
+        token_counter: Another name of `counter`.
         recap_role: Who says the recap. A provider that takes no second system message wants "user";
             among Anthropic messages, "system" is written as "user".
         timeout: Seconds one summary may take. None waits for ever.
@@ -101,7 +105,9 @@ class HistoryCompactor:
         max_summary_tokens: int = 1000,
         summary_prompt: str | None = None,
         prompts: PromptRegistry | None = None,
-        token_counter: TokenCounter = count_tokens,
+        counter: AnyCounter = None,
+        model: object = None,
+        token_counter: AnyCounter = None,
         recap_role: RecapRole = "system",
         timeout: float | None = None,
         min_gain_tokens: int | None = None,
@@ -109,6 +115,7 @@ class HistoryCompactor:
         pinned: Callable[[Any], bool] | None = None,
         max_conversations: int = 1024,
     ) -> None:
+        count = checked_counter(counter, model=model, alias={"token_counter": token_counter})
         _at_least(1, keep_recent=keep_recent, max_summary_tokens=max_summary_tokens)
         _at_least(0, trigger_tokens=trigger_tokens)
         _at_least(1, max_conversations=max_conversations)
@@ -123,13 +130,13 @@ class HistoryCompactor:
         registry = DEFAULT_PROMPTS if prompts is None else prompts
         self._last: CompactionOutcome | None = None
         self._timeout = timeout
-        self._llm = _extraction(token_counter) if llm is None else llm
+        self._llm = _extraction(count) if llm is None else llm
         self._summarizer = summarizer_of(self._llm, timeout=timeout)
         instruction = (
             registry.get("compaction.summary") if summary_prompt is None else summary_prompt
         )
         merge_instruction = registry.get("compaction.merge")
-        longest = max(token_counter(instruction), token_counter(merge_instruction))
+        longest = max(count(instruction), count(merge_instruction))
         given = _input_tokens(max_input_tokens, llm, max_summary_tokens)
         self._passes = Passes(
             Rules(
@@ -144,7 +151,7 @@ class HistoryCompactor:
                 merge_instruction=merge_instruction,
                 prefix=registry.get("compaction.recap_prefix"),
                 prompts=registry,
-                counter=token_counter,
+                counter=count,
                 pinned=pinned,
                 max_conversations=max_conversations,
             )
@@ -158,7 +165,6 @@ class HistoryCompactor:
         *,
         summary_prompt: str | None = None,
         prompts: PromptRegistry | None = None,
-        token_counter: TokenCounter = count_tokens,
         **more: Any,
     ) -> HistoryCompactor:
         """Make a compactor from a configuration.
@@ -168,7 +174,6 @@ class HistoryCompactor:
             config: The whole configuration, or its `compaction` part.
             summary_prompt: As in the constructor.
             prompts: As in the constructor.
-            token_counter: As in the constructor.
             more: Any other keyword of the constructor.
         """
         part = cast("CompactionConfig", getattr(config, "compaction", config))
@@ -179,7 +184,6 @@ class HistoryCompactor:
             max_summary_tokens=part.max_summary_tokens,
             summary_prompt=summary_prompt,
             prompts=prompts,
-            token_counter=token_counter,
             **more,
         )
 
@@ -314,9 +318,6 @@ def _input_tokens(given: int | None, llm: object, max_summary_tokens: int) -> in
     return max(_LEAST_INPUT_TOKENS, min(_INPUT_TOKENS, window - max_summary_tokens))
 
 
-def _at_least(least: int, **numbers: int) -> None:
+def _at_least(least: int, **numbers: object) -> None:
     for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not all typed
-            raise ConfigurationError(f"{name} must be a whole number, got {number!r}")
-        if number < least:
-            raise ConfigurationError(f"{name} must be at least {least}, got {number}")
+        checked_tokens(number, name, least=least, unit="tokens" if "token" in name else "count")

@@ -17,7 +17,13 @@ from muntin.conversations.fitting import (
     transcript_line,
 )
 from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
-from muntin.counting import FRAMING_TOKENS, TokenCounter, count_tokens, counts_for
+from muntin.counting import (
+    FRAMING_TOKENS,
+    AnyCounter,
+    checked_counter,
+    count_tokens,
+    counts_for,
+)
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.runtime import Flow, arun, run
@@ -37,7 +43,7 @@ async def reduce_agent(
     budget: int,
     keep_recent_steps: int = 3,
     turn_start: int = 0,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     note_role: Role = "system",
     prompts: PromptRegistry | None = None,
 ) -> Sequence[Any]:
@@ -73,7 +79,7 @@ def reduce_agent_sync(
     budget: int,
     keep_recent_steps: int = 3,
     turn_start: int = 0,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     note_role: Role = "system",
     prompts: PromptRegistry | None = None,
 ) -> Sequence[Any]:
@@ -103,11 +109,12 @@ def _policy(
     budget: int,
     keep: int,
     turn_start: int,
-    counter: TokenCounter,
+    counter: AnyCounter,
     note_role: Role,
     prompts: PromptRegistry | None,
 ) -> Flow[Sequence[Any]]:
     check_numbers(budget=budget, keep_recent_steps=keep, turn_start=turn_start)
+    counter = checked_counter(counter)
     texts = prompts or DEFAULT_PROMPTS
     telling = Telling(kind="agent", counter=counter, prompts=texts)
     draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from muntin.conversations.digest import DigestEntry
 from muntin.conversations.fitting import shortener
 from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
-from muntin.counting import TokenCounter, count_tokens, tokens_of
+from muntin.counting import (
+    AnyCounter,
+    TokenCounter,
+    checked_counter,
+    count_tokens,
+    tokens_of,
+)
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.runtime import Flow, arun, run
@@ -24,7 +30,7 @@ async def reduce_plan(
     summarize: Summarize,
     budget: int,
     keep_recent: int = 3,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
 ) -> Sequence[str]:
     """Trim the results of plan steps: the newest stay, older ones become one summary.
@@ -54,7 +60,7 @@ def reduce_plan_sync(
     summarize: Summarize,
     budget: int,
     keep_recent: int = 3,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
 ) -> Sequence[str]:
     """Trim the results of plan steps as `reduce_plan` does, without a loop.
@@ -79,10 +85,11 @@ def _policy(
     history: Sequence[str],
     budget: int,
     keep: int,
-    counter: TokenCounter,
+    counter: AnyCounter,
     prompts: PromptRegistry | None,
 ) -> Flow[Sequence[str]]:
     check_numbers(budget=budget, keep_recent=keep)
+    counter = checked_counter(counter)
     if tokens_of(*history, counter=counter) <= budget:
         return history
     texts = prompts or DEFAULT_PROMPTS

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry
 from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
-from muntin.counting import TokenCounter, count_tokens, tokens_of
+from muntin.counting import (
+    AnyCounter,
+    checked_counter,
+    count_tokens,
+    tokens_of,
+)
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.runtime import Flow, arun, run
@@ -29,7 +34,7 @@ async def reduce_reflection(
     *,
     summarize: Summarize,
     budget: int,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
 ) -> Sequence[Entry]:
     """Trim a reflection: the latest answer stays, past critiques become one list.
@@ -57,7 +62,7 @@ def reduce_reflection_sync(
     *,
     summarize: Summarize,
     budget: int,
-    counter: TokenCounter = count_tokens,
+    counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
 ) -> Sequence[Entry]:
     """Trim a reflection as `reduce_reflection` does, without a loop.
@@ -83,9 +88,10 @@ def reduce_reflection_sync(
 
 
 def _policy(
-    entries: Sequence[Entry], budget: int, counter: TokenCounter, prompts: PromptRegistry | None
+    entries: Sequence[Entry], budget: int, counter: AnyCounter, prompts: PromptRegistry | None
 ) -> Flow[Sequence[Entry]]:
     check_numbers(budget=budget)
+    counter = checked_counter(counter)
     if tokens_of(*(entry["text"] for entry in entries), counter=counter) <= budget:
         return entries
     telling = Telling(kind="reflection", counter=counter, prompts=prompts or DEFAULT_PROMPTS)

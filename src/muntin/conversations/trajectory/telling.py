@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from muntin.conversations.digest import DigestEntry, digest
-from muntin.counting import truncate_to_tokens
-from muntin.errors import ConfigurationError
+from muntin.counting import checked_tokens, truncate_to_tokens
 from muntin.runtime import Flow, SummaryRequest
 
 if TYPE_CHECKING:
@@ -88,12 +87,11 @@ class Telling:
         return "\n".join([facts, *lines[start:]])
 
 
-def check_numbers(**numbers: int) -> None:
-    """Refuse numbers that are not whole or are negative, by name.
+def check_numbers(**numbers: object) -> None:
+    """Refuse numbers that are not ints of at least 0, by name.
 
     Raises:
         ConfigurationError: One is.
     """
     for name, value in numbers.items():
-        if isinstance(value, bool) or value < 0:
-            raise ConfigurationError(f"{name} is 0 or more, not {value!r}")
+        checked_tokens(value, name, least=0, unit="tokens" if name == "budget" else "count")

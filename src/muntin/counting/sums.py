@@ -1,0 +1,40 @@
+"""Add up the tokens of several texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muntin.counting.checks import checked_counter
+from muntin.counting.tokens import count_tokens
+
+if TYPE_CHECKING:
+    from muntin.counting.checks import AnyCounter
+
+__all__ = ("tokens_of",)
+
+
+def tokens_of(*texts: str | None, counter: AnyCounter = count_tokens) -> int:
+    """Count several texts, each on its own, and add up.
+
+    Counts are not additive: two texts joined may cost more or less than apart, so a budget is
+    checked on the joined text, never on this sum.
+
+    Args:
+        texts: What to count. None and the empty text count 0 and are not shown to the counter.
+        counter: A counter, or the name of a model or an encoding.
+
+    Returns:
+        Tokens.
+
+    Raises:
+        ConfigurationError: The counter is none.
+
+    ```python
+    from muntin import tokens_of
+
+    print(tokens_of("abcd", None, "ab"))
+    #> 2
+    ```
+    """
+    count = checked_counter(counter)
+    return sum(count(text) for text in texts if text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import __version__
-from muntin.cli.options import tokens
+from muntin.cli.terminal.options import tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

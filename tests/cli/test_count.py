@@ -98,7 +98,7 @@ def test_a_large_file_is_counted_in_parts(
     muntin: Muntin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of any size is counted in little memory, and the sum stays the sum."""
-    monkeypatch.setattr("muntin.cli.count._PART", 4096)
+    monkeypatch.setattr("muntin.cli.commands.count._PART", 4096)
     text = "A paragraph of some words.\n\n" * 2_000
     (tmp_path / "x.txt").write_text(text)
     ended = muntin("count", tmp_path / "x.txt", "-m", "gpt-4o", "--json")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.cli.documents import find_documents
-from muntin.cli.passages import Passage, cut
-from muntin.cli.search import Search
+from muntin.cli.documents.find import find_documents
+from muntin.cli.documents.passages import Passage, cut
+from muntin.cli.documents.search import Search
 from muntin.text.lexical import bm25_scores
 
 if TYPE_CHECKING:

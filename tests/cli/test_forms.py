@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from muntin.cli.chats import read_chats
+from muntin.cli.conversations.chats import read_chats
 from muntin.messages.shapes import view
 
 if TYPE_CHECKING:

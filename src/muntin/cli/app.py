@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from muntin.cli.assemble import assemble
-from muntin.cli.compact import compact
-from muntin.cli.compare import diff
-from muntin.cli.count import count
-from muntin.cli.demo import demo
-from muntin.cli.explain import explain
+from muntin.cli.commands.assemble import assemble
+from muntin.cli.commands.compact import compact
+from muntin.cli.commands.count import count
+from muntin.cli.commands.demo import demo
+from muntin.cli.commands.diff import diff
+from muntin.cli.commands.explain import explain
+from muntin.cli.commands.trim import trim
 from muntin.cli.failures import FAILED, INTERRUPTED, USAGE, Failure, code_of
-from muntin.cli.trim import trim
 from muntin.errors import ContextError
 
 if TYPE_CHECKING:

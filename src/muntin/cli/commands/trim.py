@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from muntin.cli.conversation import Job, on_conversations
+from muntin.cli.conversations.job import Job, on_conversations
 from muntin.cli.failures import Failure
-from muntin.cli.options import option, tokens_option
+from muntin.cli.terminal.options import option, tokens_option
 
 if TYPE_CHECKING:
-    from muntin.cli.chats import Chat
-    from muntin.cli.dumps import Dumped
+    from muntin.cli.conversations.chats import Chat
+    from muntin.cli.forms.dumps import Dumped
     from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
 
@@ -77,7 +77,7 @@ def trim(
 
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
-    from muntin.cli.chats import read_tools
+    from muntin.cli.conversations.chats import read_tools
     from muntin.conversations import fit_messages
     from muntin.errors import ContextWindowExceeded
 

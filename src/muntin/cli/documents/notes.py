@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from muntin.cli.dumps import Dumped
+    from muntin.cli.forms.dumps import Dumped
 
 __all__ = ("from_messages", "from_notes", "from_texts")
 
@@ -29,7 +29,7 @@ def from_notes(text: str, question: str) -> list[Candidate]:
     r"""Make a candidate of every item or paragraph of a Markdown file.
 
     ```python
-    from muntin.cli.notes import from_notes
+    from muntin.cli.documents.notes import from_notes
 
     notes = "# Travel\n- Prefers an aisle seat.\n- Flies from Oslo.\n"
     for note in from_notes(notes, "which airport?"):

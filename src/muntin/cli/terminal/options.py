@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 import typer
 
 from muntin.cli.failures import Failure
-from muntin.cli.files import read_text
-from muntin.cli.terminal import many
+from muntin.cli.terminal.files import read_text
+from muntin.cli.terminal.output import many
 
 if TYPE_CHECKING:
     from muntin.counting import NamedCounter
@@ -139,7 +139,7 @@ def text_of(given: str) -> str:
 
 def counter_of(model: str | None) -> NamedCounter:
     """Find the counter of a model; a note says where it is an estimate."""
-    from muntin.cli.terminal import heard_warnings
+    from muntin.cli.terminal.output import heard_warnings
     from muntin.counting import counter_for
 
     with heard_warnings():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from muntin.cli.documents import find_documents
+from muntin.cli.documents.find import find_documents
+from muntin.cli.documents.search import Search
 from muntin.cli.failures import SOURCE_FAILED, Failure
-from muntin.cli.search import Search
-from muntin.cli.terminal import many, note, progress
+from muntin.cli.terminal.output import many, note, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from muntin.cli.failures import no_room
-from muntin.cli.options import Html, Json, Model, Quiet, counter_of, tokens_option
-from muntin.cli.pages import write_page
-from muntin.cli.terminal import emit, emit_json, note, progress, show_report
+from muntin.cli.terminal.options import Html, Json, Model, Quiet, counter_of, tokens_option
+from muntin.cli.terminal.output import emit, emit_json, note, progress, show_report
+from muntin.cli.terminal.report_files import write_page
 from muntin.demo import QUESTION
 
 __all__ = ("demo",)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from muntin.cli.failures import Failure, no_room
-from muntin.cli.files import name_of, read_text, write_bytes
-from muntin.cli.options import (
+from muntin.cli.terminal.files import name_of, read_text, write_bytes
+from muntin.cli.terminal.options import (
     Html,
     Json,
     Model,
@@ -21,8 +21,8 @@ from muntin.cli.options import (
     text_of,
     tokens_option,
 )
-from muntin.cli.pages import write_reports
-from muntin.cli.terminal import emit, emit_json, heard_warnings, show_report
+from muntin.cli.terminal.output import emit, emit_json, heard_warnings, show_report
+from muntin.cli.terminal.report_files import write_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +132,7 @@ def assemble(
     Example: muntin assemble -q "How are refunds made?" --docs handbook/ --history chat.json
     --window 8k --model gpt-4o --html report.html
     """  # fmt: skip
-    from muntin.cli.reading import facts_of, searched, tell_of
+    from muntin.cli.documents.reading import facts_of, searched, tell_of
     from muntin.config import ContextConfig
     from muntin.errors import ConfigurationError
     from muntin.passages import ContextBuilder, GivenSource, Layout
@@ -151,7 +151,7 @@ def assemble(
         if history is not None:
             given["history"] = _said(history, asked)
         if tool:
-            from muntin.cli.notes import from_texts
+            from muntin.cli.documents.notes import from_texts
 
             given["tool"] = from_texts([(path, read_text(path)) for path in tool])
         if not given:
@@ -189,14 +189,14 @@ def assemble(
 
 
 def _notes(paths: Sequence[Path], question: str) -> list[Candidate]:
-    from muntin.cli.notes import from_notes
+    from muntin.cli.documents.notes import from_notes
 
     return from_notes("\n\n".join(read_text(path) for path in paths), question)
 
 
 def _said(path: Path, question: str) -> list[Candidate]:
-    from muntin.cli.chats import read_chats
-    from muntin.cli.notes import from_messages
+    from muntin.cli.conversations.chats import read_chats
+    from muntin.cli.documents.notes import from_messages
 
     chats = read_chats(path).chats
     if len(chats) > 1:

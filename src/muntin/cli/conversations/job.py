@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muntin.cli.failures import Failure
-from muntin.cli.files import is_pipe, write_bytes
-from muntin.cli.options import (
+from muntin.cli.terminal.files import is_pipe, write_bytes
+from muntin.cli.terminal.options import (
     Html,
     Json,
     Model,
@@ -29,12 +29,12 @@ from muntin.cli.options import (
     counter_of,
     text_of,
 )
-from muntin.cli.pages import write_reports
-from muntin.cli.terminal import emit_json, heard_warnings, many, note, progress, show_report
+from muntin.cli.terminal.output import emit_json, heard_warnings, many, note, progress, show_report
+from muntin.cli.terminal.report_files import write_reports
 
 if TYPE_CHECKING:
-    from muntin.cli.chats import Chat, ChatFile
-    from muntin.cli.dumps import Dumped
+    from muntin.cli.conversations.chats import Chat, ChatFile
+    from muntin.cli.forms.dumps import Dumped
     from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
 
@@ -99,7 +99,7 @@ class Job:
         Raises:
             Failure: Options contradict each other, or a file cannot be read or written.
         """
-        from muntin.cli.chats import read_chats
+        from muntin.cli.conversations.chats import read_chats
 
         self._check_target()
         file = read_chats(self.file)

@@ -96,7 +96,7 @@ def cut(text: str) -> Iterator[tuple[int, int]]:
     r"""Say where the passages of a text begin and end, in characters; blanks between are left out.
 
     ```python
-    from muntin.cli.passages import cut
+    from muntin.cli.documents.passages import cut
 
     text = "# One\n\nFirst.\n\n" + "word " * 400
     print([len(text[start:end]) for start, end in cut(text)])

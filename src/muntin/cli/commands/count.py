@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from muntin.cli.failures import DOES_NOT_FIT, Failure, Skipped
-from muntin.cli.files import is_pipe, name_of, read_text
-from muntin.cli.options import Json, counter_of, option, tokens_option
-from muntin.cli.terminal import emit_json, heard_warnings, note, progress, show_table
+from muntin.cli.terminal.files import is_pipe, name_of, read_text
+from muntin.cli.terminal.options import Json, counter_of, option, tokens_option
+from muntin.cli.terminal.output import emit_json, heard_warnings, note, progress, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +91,7 @@ def count(
 
 
 def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
-    from muntin.cli.chats import read_chats
+    from muntin.cli.conversations.chats import read_chats
     from muntin.counting import count_messages
     from muntin.messages import view
 
@@ -105,7 +105,7 @@ def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> lis
 
 
 def _count_texts(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
-    from muntin.cli.documents import find_documents
+    from muntin.cli.documents.find import find_documents
 
     piped = [path for path in paths if is_pipe(path)]
     documents, skipped = find_documents([path for path in paths if not is_pipe(path)])

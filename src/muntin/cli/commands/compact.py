@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from muntin.cli.conversation import Job, on_conversations
-from muntin.cli.options import option, tokens_option
-from muntin.cli.terminal import note
+from muntin.cli.conversations.job import Job, on_conversations
+from muntin.cli.terminal.options import option, tokens_option
+from muntin.cli.terminal.output import note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.cli.chats import Chat
-    from muntin.cli.dumps import Dumped
+    from muntin.cli.conversations.chats import Chat
+    from muntin.cli.forms.dumps import Dumped
     from muntin.conversations import ExtractiveSummarizer
     from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
@@ -56,7 +56,7 @@ def compact(
 
     Example: muntin compact chat.json --trigger 4k --keep 6 -o short.json
     """  # fmt: skip
-    from muntin.cli.recap import account_of
+    from muntin.cli.conversations.recap import account_of
     from muntin.conversations import ExtractiveSummarizer, HistoryCompactor
 
     asked = job.question_of(question)

@@ -9,8 +9,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from muntin.cli.documents.passages import Passage, cut
 from muntin.cli.failures import Skipped
-from muntin.cli.passages import Passage, cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muntin.cli.explain import read_reports
+from muntin.cli.commands.explain import read_reports
 from muntin.cli.failures import DIFFERS, Failure
-from muntin.cli.options import Html, Json, option
-from muntin.cli.pages import write_page
-from muntin.cli.terminal import emit, emit_json
+from muntin.cli.terminal.options import Html, Json, option
+from muntin.cli.terminal.output import emit, emit_json
+from muntin.cli.terminal.report_files import write_page
 
 if TYPE_CHECKING:
     from muntin.report import AssemblyReport

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from muntin.cli.failures import Failure
-from muntin.cli.files import name_of, read_text
-from muntin.cli.options import Html, Json, Record, chosen, option
-from muntin.cli.pages import write_page
-from muntin.cli.terminal import emit, emit_json, note, show_report, show_table
+from muntin.cli.terminal.files import name_of, read_text
+from muntin.cli.terminal.options import Html, Json, Record, chosen, option
+from muntin.cli.terminal.output import emit, emit_json, note, show_report, show_table
+from muntin.cli.terminal.report_files import write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
-from muntin.cli.terminal import note
+from muntin.cli.terminal.output import note
 from muntin.runtime import write_file
 
 if TYPE_CHECKING:

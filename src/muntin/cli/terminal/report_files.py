@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.cli.files import write_bytes
-from muntin.cli.terminal import note
+from muntin.cli.terminal.files import write_bytes
+from muntin.cli.terminal.output import note
 from muntin.errors import ContextError
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from muntin.cli.documents.passages import Passage, blocks, passages_of
 from muntin.cli.failures import SOURCE_FAILED, Failure, Skipped
-from muntin.cli.passages import Passage, blocks, passages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -176,7 +176,7 @@ def _document(path: Path) -> Document:
         raise Skipped("empty")
     suffix = path.suffix.lower()
     if suffix == ".pdf":
-        from muntin.cli.pdf import PdfDocument
+        from muntin.cli.documents.pdf import PdfDocument
 
         return PdfDocument(path, state.st_size)
     if _BINARY.fullmatch(suffix):

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.cli.dumps import FORMS, Dumped
 from muntin.cli.failures import Failure
-from muntin.cli.files import name_of, read_text
-from muntin.cli.options import chosen
+from muntin.cli.forms.dumps import FORMS, Dumped
+from muntin.cli.terminal.files import name_of, read_text
+from muntin.cli.terminal.options import chosen
 from muntin.messages import shape_of
 from muntin.text import clean_text
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from muntin.cli.documents import Document
+    from muntin.cli.documents.find import Document
 
 __all__ = ("Search",)
 

@@ -1,0 +1,1 @@
+"""Documents, notes and tool results: read them in passages and rank the passages for a question."""

@@ -18,6 +18,7 @@ from langchain_muntin._decisions import Saved, held, recorded
 from langchain_muntin._models import ModelFacts
 from langchain_muntin._restated import digest_of
 from langchain_muntin._steps import Fit, sound
+from muntin.adapting import second_try
 from muntin.config import WindowBudgetConfig
 from muntin.counting import REPLY_TOKENS, AnchoredCounter, count_tokens, count_tools, counts_for
 from muntin.errors import ConfigurationError, ContextWindowExceeded
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
     from langchain_muntin._steps import Policy
+    from muntin.adapting import Refusal
     from muntin.conversations import FittedMessages
     from muntin.counting import MessageCounts, TokenCounter
     from muntin.prompts import PromptRegistry
@@ -128,6 +130,8 @@ class Keeper:
         self._counter = None if counter is None else ModelFacts.of(counter).counter()
         self._counters: dict[str, TokenCounter] = {}
         self._anchors: dict[str, AnchoredCounter] = {}
+        self._limits: dict[str, int] = {}
+        self._accepted: dict[str, int] = {}
 
     # --- what is known of a request --------------------------------------------------------------
 
@@ -164,14 +168,18 @@ class Keeper:
         self, facts: ModelFacts, settings: Mapping[str, Any] | None
     ) -> tuple[int, int, int | None]:
         """Return the room, the reserve and the window."""
+        learned = self._limits.get(facts.name)
         divided = facts.division(self.window, self.division, settings)
         if divided is None:
             if self.max_tokens is None:
                 raise _unknown(facts)
-            return self.max_tokens, 0, None
+            return min(self.max_tokens, learned or self.max_tokens), 0, None
         window, reserve = divided
-        room = min(window.tokens - reserve, self.max_tokens or window.tokens)
-        return room, reserve, window.tokens
+        tokens = min(window.tokens, learned or window.tokens)
+        # A limit learnt from a refusal may be smaller than the reserve for the told window.
+        reserve = reserve if reserve < tokens else tokens // 2
+        room = min(tokens - reserve, self.max_tokens or tokens)
+        return room, reserve, tokens
 
     def counter_named(self, name: str | None) -> TokenCounter:
         """Return the counter for a model by its name; `None` before any was asked."""
@@ -246,6 +254,40 @@ class Keeper:
         except ContextWindowExceeded:
             return put(AgentState())
 
+    def after_refusal(
+        self,
+        desk: Desk,
+        messages: Sequence[BaseMessage],
+        refused: Outgoing,
+        said: Refusal,
+        *,
+        state: AgentState | None = None,
+    ) -> Policy[Outgoing]:
+        """Make a smaller request of one that was refused for its size, and learn from the refusal.
+
+        A limit that the refusal names is remembered for the model. Without one the decision is
+        recorded with its own small budget, so that it ends when the known window allows more.
+
+        Raises:
+            ContextWindowExceeded: What must be kept alone is over the budget.
+        """
+        retry = second_try(
+            said,
+            refused.tokens,
+            reserve=desk.reserve,
+            window=desk.window,
+            accepted=self._accepted.get(desk.name, 0),
+        )
+        if retry.charged is not None:
+            self.learn(desk, refused.tokens, retry.charged)
+        if retry.limit is not None:
+            self._limits[desk.name] = retry.limit
+        return (
+            yield from self.smaller(
+                desk, messages, retry.budget, state=state, recorded_for=retry.budget
+            )
+        )
+
     def smaller(
         self,
         desk: Desk,
@@ -253,8 +295,17 @@ class Keeper:
         budget: int,
         *,
         state: AgentState | None = None,
+        recorded_for: int | None = None,
     ) -> Policy[Outgoing]:
         """Make a new decision, out of the conversation as it really was.
+
+        Args:
+            desk: What is known of the request.
+            messages: The conversation.
+            budget: Tokens the request may take.
+            state: Put back when messages are left out; `None` puts nothing back.
+            recorded_for: Budget that the decision is recorded with; `None` is the budget of the
+                desk.
 
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
@@ -268,7 +319,9 @@ class Keeper:
         return Outgoing(
             messages=sent,
             tokens=desk.cost(sent),
-            saved=recorded(messages, sent, budget=desk.budget, state=digest_of(state)),
+            saved=recorded(
+                messages, sent, budget=recorded_for or desk.budget, state=digest_of(state)
+            ),
             fitted=fitted,
         )
 
@@ -295,12 +348,19 @@ class Keeper:
         anchor = self._anchors.get(name)
         return 1.0 if anchor is None else max(anchor.ratio, _LOWEST)
 
-    def learn(self, desk: Desk, counted: int, reported: int) -> None:
+    def learn(self, desk: Desk, counted: int, reported: int, *, accepted: int = 0) -> None:
         """Learn from what a provider charged for a request.
+
+        Args:
+            desk: What is known of the request.
+            counted: Tokens by our count.
+            reported: Tokens the provider charged.
+            accepted: The same if the request was accepted, 0 if it was refused.
 
         More than any vocabulary makes of it was not charged for what was counted here: a search
         that the provider ran, or a frame around a small request.
         """
+        self._accepted[desk.name] = max(self._accepted.get(desk.name, 0), accepted)
         if reported <= AnchoredCounter.HIGHEST * counted:
             self._anchor(desk.name, desk.counts.counter).observe(counted, reported)
 

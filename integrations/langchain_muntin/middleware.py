@@ -33,12 +33,12 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_muntin._answers import answer_schemas
 from langchain_muntin._keeper import Keeper
-from langchain_muntin._overflow import allowed, overflow_of
 from langchain_muntin._restated import restated, value_of
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin._tool_results import ReadBackTool, ResultCap, offered, read_back_tool
 from langchain_muntin._trace import Tell
 from langchain_muntin.summarizer import summarizer_for
+from muntin.adapting import refusal_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.tool_results import ToolResultStore
 
@@ -250,15 +250,12 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         beside: Any,
     ) -> Policy[tuple[Desk, Outgoing]]:
         """Make one smaller request of one that was refused for its size."""
-        said = overflow_of(error)
-        if said is None:
+        said = refusal_of(error, tokens=outgoing.tokens)
+        if said is None or not said.is_overflow:
             raise error
-        budget, charged = allowed(said, outgoing.tokens, desk.reserve)
-        if charged is not None:
-            self._keeper.learn(desk, outgoing.tokens, charged)
         try:
-            smaller = yield from self._keeper.smaller(
-                desk, _conversation(request), budget, state=beside
+            smaller = yield from self._keeper.after_refusal(
+                desk, _conversation(request), outgoing, said, state=beside
             )
         except ContextWindowExceeded as exceeded:
             raise error from exceeded
@@ -275,7 +272,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         for message in response.result:
             usage = message.usage_metadata if isinstance(message, AIMessage) else None
             if usage and usage["input_tokens"]:
-                self._keeper.learn(desk, outgoing.tokens, usage["input_tokens"])
+                charged = usage["input_tokens"]
+                self._keeper.learn(desk, outgoing.tokens, charged, accepted=charged)
 
     def _command(
         self, state: Mapping[str, Any], desk: Desk, outgoing: Outgoing

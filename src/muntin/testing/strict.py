@@ -62,8 +62,9 @@ class RequestOverflow(RequestRefused):
         super().__init__(
             "overflow",
             None,
-            f"the maximum context length is {window} tokens, but {needed + max_output} were "
-            f"requested ({needed} in the messages and tools, {max_output} in the completion)",
+            f"This model's maximum context length is {window} tokens. However, you requested "
+            f"{needed + max_output} tokens ({needed} in the messages, {max_output} in the "
+            f"completion).",
         )
 
     def __reduce__(self) -> tuple[object, ...]:

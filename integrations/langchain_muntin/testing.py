@@ -306,7 +306,8 @@ def _wire_of_assistant(message: AIMessage, provider: Provider) -> dict[str, Any]
     ]
     if isinstance(content, list):
         content = [block for block in content if _key(block, "type") not in _CALL_BLOCKS]
-    wire: dict[str, Any] = {"role": "assistant", "content": content or None}
+    # As the package does: an empty text beside calls is sent as null.
+    wire: dict[str, Any] = {"role": "assistant", "content": (content or None) if calls else content}
     if calls:
         wire["tool_calls"] = [
             {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

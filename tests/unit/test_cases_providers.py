@@ -25,7 +25,7 @@ from muntin.testing import RequestRefused, check_request
 from strategies import SHAPES, conversations
 
 if TYPE_CHECKING:
-    from muntin.testing.strict import Provider
+    from muntin.testing import Provider
 
 # --- thinking ------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from muntin.errors import ConfigurationError
 from muntin.testing import RequestOverflow, RequestRefused, check_request, words_counter
 
 if TYPE_CHECKING:
-    from muntin.testing.strict import Provider
+    from muntin.testing import Provider
 
 
 def user(text: str = "Look.") -> dict[str, Any]:
@@ -36,6 +36,9 @@ def refusal(messages: list[dict[str, Any]], **how: Any) -> str:
     return caught.value.code
 
 
+NOTHING: dict[str, Any] = {"role": "assistant", "content": []}
+
+
 def test_a_sound_conversation_passes_and_is_counted() -> None:
     """What is right must not be refused, or the double proves nothing."""
     history = [user(), calls("a", "b"), result("b"), result("a"), user("And now?")]
@@ -54,9 +57,8 @@ def test_a_sound_conversation_passes_and_is_counted() -> None:
         ([user(), calls("a"), calls("b"), result("a"), result("b")], "unanswered_call"),
         ([user(), calls("a")], "unanswered_call"),
         ([user(), calls("a", "a"), result("a")], "repeated_call"),
-        ([user(""), user()], "empty_content"),
-        ([user(), {"role": "assistant", "content": ""}, user()], "empty_content"),
-        ([{"role": "system", "content": "Be brief."}], "no_messages"),
+        ([user(), {"role": "assistant", "content": None}, user()], "empty_content"),
+        ([user(), NOTHING, user()], "empty_content"),
         ([], "no_messages"),
     ],
 )
@@ -69,6 +71,9 @@ def test_what_every_provider_refuses_is_refused(messages: list[dict[str, Any]], 
     ("messages", "code"),
     [
         ([user(" \n")], "empty_content"),
+        ([user(""), user()], "empty_content"),
+        ([user(), {"role": "assistant", "content": ""}, user()], "empty_content"),
+        ([{"role": "system", "content": "Be brief."}], "no_messages"),
         ([user(), {"role": "system", "content": "New rules."}, user()], "system_position"),
         ([{"role": "assistant", "content": "Hello."}, user()], "first_message"),
     ],
@@ -77,6 +82,34 @@ def test_the_stricter_provider_refuses_more(messages: list[dict[str, Any]], code
     """What one provider takes, another does not."""
     assert check_request(messages, provider="openai")
     assert refusal(messages, provider="anthropic") == code
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_empty_system_prompt_is_accepted(provider: Provider) -> None:
+    """Deepagents sends one; a double that refuses it reports faults that are none."""
+    assert check_request([{"role": "system", "content": ""}, user()], provider=provider)
+
+
+SYSTEM = {"role": "system", "content": "Be brief."}
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([SYSTEM, user(), calls("a"), result("a"), user()], "alternation"),
+        ([user(), user()], "alternation"),
+        ([SYSTEM, {"role": "assistant", "content": "Hello."}, user()], "alternation"),
+        ([user(), {"role": "assistant", "content": "Yes."}, SYSTEM, user()], "system_position"),
+    ],
+)
+def test_a_template_with_alternating_roles_refuses_more(
+    messages: list[dict[str, Any]], code: str
+) -> None:
+    """Templates of Mistral, Gemma and Llama 2 raise on two messages of one role."""
+    assert check_request(messages, provider="openai")
+    assert refusal(messages, provider="alternating") == code
+    answered = [SYSTEM, user(), calls("a"), result("a"), {"role": "assistant", "content": "Yes."}]
+    assert check_request([*answered, user()], provider="alternating")
 
 
 def test_a_request_over_the_window_says_by_how_much() -> None:

@@ -1,9 +1,8 @@
-"""Doubles and conformance suites, for your tests as much as for ours.
+"""Test doubles, conformance suites and strict validators of requests, for your tests and ours.
 
-A double here is honest: `ScriptedLLM` says exactly what it was told to and runs out loudly;
-`FakeEmbedder` gives equal texts equal vectors; failing and slow summarisers fail and are slow. The
-suites are classes to subclass, so that a source, a counter or a store of your own is held to the
-same promises.
+`ScriptedLLM` gives prepared replies and raises when they run out; `FakeEmbedder` gives equal texts
+equal vectors; the summarisers fail or are slow. A suite is a class to subclass: it checks your
+source, counter or store. A validator refuses a request body that its provider refuses.
 """
 
 from __future__ import annotations
@@ -16,14 +15,29 @@ from muntin.testing.doubles import (
     SlowSummarizer,
     words_counter,
 )
-from muntin.testing.strict import Provider, RequestOverflow, RequestRefused, check_request
+from muntin.testing.strict import Provider, check_request
 from muntin.testing.suites import CounterSuite, SourceSuite, StateStoreSuite, ToolResultStoreSuite
+from muntin.testing.wire import (
+    BoundThinking,
+    Refusal,
+    RequestOverflow,
+    RequestRefused,
+    SystemRole,
+    check_alternating,
+    check_anthropic,
+    check_gemini,
+    check_mistral,
+    check_openai_chat,
+    check_openai_responses,
+)
 
 __all__ = (
+    "BoundThinking",
     "CounterSuite",
     "FailingSummarizer",
     "FakeEmbedder",
     "Provider",
+    "Refusal",
     "RequestOverflow",
     "RequestRefused",
     "ScriptedLLM",
@@ -31,7 +45,14 @@ __all__ = (
     "SlowSummarizer",
     "SourceSuite",
     "StateStoreSuite",
+    "SystemRole",
     "ToolResultStoreSuite",
+    "check_alternating",
+    "check_anthropic",
+    "check_gemini",
+    "check_mistral",
+    "check_openai_chat",
+    "check_openai_responses",
     "check_request",
     "words_counter",
 )

@@ -1,74 +1,30 @@
-"""Refuse what a provider would refuse, before anything is sent to one.
+"""Refuse what a provider would refuse, for messages of any shape.
 
-Providers answer a broken request with an error that ends the run: a tool result nobody asked for, a
-call without its result right behind it, an empty message, a system message in the wrong place, more
-tokens than the window holds. `check_request` applies the same rules to messages of any shape, so a
-double can be as strict as the real thing. It judges one request; it does not answer it.
+`check_request` reads messages through their shapes, so it checks what all wires have in common:
+pairs, empty messages, the place of system messages, alternation, thinking and size. The validators
+in `muntin.testing.wire` check a request body of one provider completely. It judges one request; it
+does not answer it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from muntin.counting import TokenCounter, count_messages, count_tokens
-from muntin.errors import ConfigurationError, ContextError
+from muntin.errors import ConfigurationError
 from muntin.messages import view
+from muntin.testing.wire import RequestOverflow, RequestRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.messages import MessageView
 
-__all__ = ("Provider", "Refusal", "RequestOverflow", "RequestRefused", "check_request")
+__all__ = ("Provider", "check_request")
 
-Provider = Literal["openai", "anthropic"]
-"""Whose rules apply where they differ."""
-
-Refusal = Literal[
-    "no_messages",
-    "empty_content",
-    "orphan_result",
-    "unanswered_call",
-    "repeated_call",
-    "system_position",
-    "first_message",
-    "missing_thinking",
-    "overflow",
-]
-"""Why a request was refused."""
-
-
-class RequestRefused(ContextError):  # noqa: N818 - says what is the case
-    """A provider would answer this request with an error."""
-
-    def __init__(self, code: Refusal, index: int | None, problem: str) -> None:
-        self.code: Refusal = code
-        self.index = index
-        self.problem = problem
-        where = "the request" if index is None else f"message {index}"
-        super().__init__(f"{where} is refused ({code}): {problem}")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.code, self.index, self.problem))
-
-
-class RequestOverflow(RequestRefused):
-    """The request and the room for its answer are larger than the window."""
-
-    def __init__(self, needed: int, window: int, max_output: int) -> None:
-        self.needed = needed
-        self.window = window
-        self.max_output = max_output
-        super().__init__(
-            "overflow",
-            None,
-            f"This model's maximum context length is {window} tokens. However, you requested "
-            f"{needed + max_output} tokens ({needed} in the messages, {max_output} in the "
-            f"completion).",
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (RequestOverflow, (self.needed, self.window, self.max_output))
+Provider = Literal["openai", "anthropic", "alternating"]
+"""Whose rules apply where they differ. `alternating` is a chat template (Mistral, Gemma, Llama 2)
+that demands strict alternation of user and assistant."""
 
 
 def check_request(
@@ -87,11 +43,12 @@ def check_request(
         messages: What is sent, in any shape, the system message included.
         window: Tokens of the context window; `None` checks no size.
         tools: Tool schemas that are sent along.
-        max_output: Tokens asked for the answer; they have to fit the window, too.
+        max_output: Tokens requested for the answer; they have to fit the window, too.
         counter: How this provider counts.
-        provider: Whose rules apply where they differ. Both want every call answered directly
-            behind it and by nothing else; `anthropic` also wants system messages in front only,
-            a user message first, and no blank text.
+        provider: Whose rules apply where they differ. All demand every call answered directly
+            behind it and by nothing else. `anthropic` also demands a user message first, no system
+            message behind it, and no blank text; `alternating` demands that user and assistant
+            alternate.
         thinking: Whether extended thinking is on: then the newest tool round in flight must open
             with its thinking.
 
@@ -104,7 +61,7 @@ def check_request(
     from muntin.testing import RequestRefused, check_request
 
     history = [{"role": "user", "content": "Look."},
-               {"role": "tool", "tool_call_id": "c1", "content": "A door."}]
+               {"role": "tool", "tool_call_id": "c1", "content": "A lake."}]
     try:
         check_request(history, window=8000)
     except RequestRefused as refused:
@@ -115,13 +72,16 @@ def check_request(
     if provider not in get_args(Provider):
         raise ConfigurationError(f"provider is one of {get_args(Provider)}, not {provider!r}")
     views = [view(message) for message in messages]
-    if all(one.role == "system" for one in views):
-        raise RequestRefused("no_messages", None, "nobody says anything: there is no user message")
-    for index, one in enumerate(views):
-        _check_content(index, one, provider)
+    wants_user = provider != "openai"
+    if not views or (wants_user and all(one.role == "system" for one in views)):
+        raise RequestRefused("no_messages", None, "messages: at least one message is required")
+    for index, (message, one) in enumerate(zip(messages, views, strict=True)):
+        _check_content(index, message, one, provider)
     _check_pairs(views)
     if provider == "anthropic":
         _check_order(views)
+    if provider == "alternating":
+        _check_alternation(views)
     if thinking:
         _check_thinking(views)
     tokens = count_messages(messages, tools, counter=counter)
@@ -130,15 +90,23 @@ def check_request(
     return tokens
 
 
-def _check_content(index: int, one: MessageView, provider: Provider) -> None:
-    says = bool(one.text.strip() if provider == "anthropic" else one.text)
+def _check_content(index: int, message: Any, one: MessageView, provider: Provider) -> None:
     carries = one.calls or one.results or one.media or one.server or one.unknown or one.reasoning
-    if not says and not carries and not one.signed:
+    if carries or one.signed:
+        return
+    if provider == "anthropic":
+        is_prompt = one.role == "system"  # sent outside of the messages, where it may be empty
+        is_empty = not one.text.strip() and not is_prompt
+    else:
+        # Empty texts are accepted; an absent content is not.
+        given: dict[str, Any] = cast("Any", message) if isinstance(message, dict) else {}
+        is_empty = "role" in given and given.get("content", "") in (None, [])
+    if is_empty:
         raise RequestRefused("empty_content", index, f"a {one.role} message needs content")
 
 
 def _check_pairs(views: Sequence[MessageView]) -> None:
-    """Every call is answered right behind the message that makes it, and nothing else is."""
+    """Check that every call is answered right behind its message, and that nothing else is."""
     waiting: dict[str, int] = {}
     for index, one in enumerate(views):
         for result in one.results:
@@ -169,7 +137,21 @@ def _check_order(views: Sequence[MessageView]) -> None:
         raise RequestRefused("first_message", first, f"it is {views[first].role}, not user")
     for index, one in enumerate(views[first:], first):
         if one.role == "system":
-            raise RequestRefused("system_position", index, "system messages stand in front only")
+            raise RequestRefused("system_position", index, "system messages come first")
+
+
+def _check_alternation(views: Sequence[MessageView]) -> None:
+    """Check that user and assistant alternate; tool rounds do not take part."""
+    first = 1 if views[0].role == "system" else 0
+    expected = "user"
+    for index, one in enumerate(views[first:], first):
+        if one.role == "tool" or one.calls:
+            continue
+        if one.role != expected:
+            code = "system_position" if one.role == "system" else "alternation"
+            raise RequestRefused(code, index, f"conversation roles must alternate: {expected} is "
+                                 f"expected, got {one.role}")  # fmt: skip
+        expected = "assistant" if expected == "user" else "user"
 
 
 def _check_thinking(views: Sequence[MessageView]) -> None:

@@ -175,6 +175,6 @@ def _postprocessor_ms() -> float:
         NodeWithScore(node=TextNode(text=message.content or "", id_=str(at)), score=0.9 - at / 100)
         for at, message in enumerate(_messages(40))
     ]
-    processor = BudgetPostprocessor(max_tokens=2000)
+    processor = BudgetPostprocessor(budget=2000)
     work: Callable[[], Any] = lambda: processor.postprocess_nodes(nodes, query_str="cap?")  # noqa: E731 - handed on
     return seconds(work) * 1e3

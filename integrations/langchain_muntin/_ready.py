@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import SystemMessage
 
 from langchain_muntin._assembly import Assembly, Place
-from langchain_muntin._given import source_of, standing_sources
 from langchain_muntin._inputs import Asked, read_input
 from langchain_muntin._models import ModelFacts
+from langchain_muntin.sources import source_of, sources_of
 from langchain_muntin.summarizer import summarizer_for
 from muntin.config import ContextConfig, WindowBudgetConfig
 from muntin.counting import count_tools, counts_for
@@ -91,7 +91,7 @@ class Ready:
         return cls(
             question_key=made.question_key,
             history_key=made.history_key,
-            standing=standing_sources(made.sources),
+            standing=sources_of(made.sources),
             embeddings=made.embeddings,
             front=(SystemMessage(made.system_prompt),) if made.system_prompt else (),
             budget=min(room for room in rooms if room is not None),

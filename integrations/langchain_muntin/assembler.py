@@ -17,11 +17,12 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
 from langchain_muntin._assembly import Place  # noqa: TC001 - pydantic reads annotations
-from langchain_muntin._embedded import aembedded, embedded
 from langchain_muntin._inputs import AssemblerInput
+from langchain_muntin._passages import aembedded, embedded
 from langchain_muntin._ready import Ready as _Ready
 from langchain_muntin._steps import adrive, drive
 from langchain_muntin.prompt_value import AssembledPrompt
+from muntin.adapting import VectorCache
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
 from muntin.passages import Scope, agather, gather
 
@@ -122,6 +123,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
+    _vectors: VectorCache = PrivateAttr(default_factory=VectorCache)
     _found_out: tuple[tuple[object, ...], _Ready] | None = PrivateAttr(default=None)
     """What was found out of which values of the fields."""
 
@@ -190,8 +192,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         gathered = vector = None
         if sources:
             gathered = gather(sources, asked.question, asked.scope or self.scope)
-            if ready.embeddings is not None:
-                gathered, vector = embedded(gathered, asked.question, ready.embeddings)
+            gathered, vector = embedded(gathered, asked.question, ready.embeddings, self._vectors)
         prompt = drive(ready.assembly(asked, gathered, vector).policy())
         if run_manager.handlers:
             dispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
@@ -209,8 +210,9 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         gathered = vector = None
         if sources:
             gathered = await agather(sources, asked.question, asked.scope or self.scope)
-            if ready.embeddings is not None:
-                gathered, vector = await aembedded(gathered, asked.question, ready.embeddings)
+            gathered, vector = await aembedded(
+                gathered, asked.question, ready.embeddings, self._vectors
+            )
         prompt = await adrive(ready.assembly(asked, gathered, vector).policy())
         if run_manager.handlers:
             await adispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)

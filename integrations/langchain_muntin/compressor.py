@@ -1,7 +1,7 @@
-"""Documents in, the ones worth their tokens out: near-duplicates gone, inside a budget, reordered.
+"""Documents in, documents out: without near-duplicates, inside a budget, in a chosen order.
 
-It does on langchain-core alone what the redundancy filter and the reordering of
-langchain-community do, keeps the *better* copy of two, and returns the very documents it was given.
+It needs langchain-core alone and does what the redundancy filter and the reordering of
+langchain-community do. It keeps the better copy of two, and returns the documents it was given.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._conversion import RELEVANCE, candidate_of, document_of
-from langchain_muntin._documents import Ordering, Picking, arranged
-from langchain_muntin._embedded import matched
+from langchain_muntin._conversion import RELEVANCE, candidate_of
 from langchain_muntin._models import ModelFacts
+from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
+from muntin.adapting import Ordering, PassagePolicy, VectorCache, characters_of, construct, off_loop
+from muntin.config import ContextConfig
+from muntin.passages import Gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,49 +25,79 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import Document
 
-    from muntin.passages import Candidate
+    from muntin.passages import Embedding
+    from muntin.report import AssemblyReport
 
 __all__ = ("BudgetCompressor",)
 
+_SOURCE = "documents"
+
 
 class BudgetCompressor(BaseDocumentCompressor):
-    """Keep the documents that say something new, as many as fit a token budget.
+    """Keep the documents that add something, as many as fit a token budget.
 
-    Stands wherever a document compressor does, such as in a `ContextualCompressionRetriever` or a
-    `DocumentCompressorPipeline`; `RunnableLambda` makes a step of a chain of it.
+    Use it as any document compressor, for example in a `ContextualCompressionRetriever` or a
+    `DocumentCompressorPipeline`; `RunnableLambda` makes a step of a chain of it. The best document
+    is shortened if it alone is over the budget. `last_report` says what became of every document.
+
+    Raises:
+        ConfigurationError: A number is out of range, or a keyword is unknown.
+
+    A `UserWarning` says when not even a part of one document fits; with `strict=True` that is a
+    `ContextWindowExceeded`.
 
     ```python
     from langchain_core.documents import Document
     from langchain_muntin import BudgetCompressor
 
-    found = [Document("Meals are capped at 80 per day.", metadata={"relevance_score": 0.7}),
-             Document("Meals are capped at 80 per day!", metadata={"relevance_score": 0.9}),
-             Document("Hotels are capped at 500.", metadata={"relevance_score": 0.5})]
-    for document in BudgetCompressor(max_tokens=20).compress_documents(found, "meals?"):
+    found = [Document("Parcels ship on weekdays at 9.", metadata={"relevance_score": 0.7}),
+             Document("Parcels ship on weekdays at 9!", metadata={"relevance_score": 0.9}),
+             Document("Depots close at 18.", metadata={"relevance_score": 0.5})]
+    for document in BudgetCompressor(budget=20).compress_documents(found, "when?"):
         print(document.page_content)
-    #> Meals are capped at 80 per day!
-    #> Hotels are capped at 500.
+    #> Parcels ship on weekdays at 9!
+    #> Depots close at 18.
     ```
     """
 
-    max_tokens: int | None = Field(default=None, ge=1)
-    """Tokens the documents may take, joined by blank lines; `None` does not limit them."""
-    top_k: int | None = Field(default=None, ge=1)
-    """Most documents; `None` takes all that fit."""
-    dedup_threshold: float = 0.95
+    budget: int | None = Field(default=None, ge=1, strict=True)
+    """Tokens the documents may take, joined by blank lines; `None` does not limit them.
+    `max_tokens` is an alias."""
+    top_k: int | None = Field(default=None, ge=1, strict=True)
+    """Most documents; `None` takes all that fit. `k` and `top_n` are aliases."""
+    dedup_threshold: float = Field(default=0.95, ge=0, allow_inf_nan=False)
     """Similarity from which one of two is a near-duplicate; above 1 none is."""
-    mmr_lambda: float = 0.7
+    mmr_lambda: float = Field(default=0.7, ge=0, le=1)
     """Relevance against diversity in [0, 1]; 1 is pure relevance."""
+    shorten: bool = False
+    """Whether the best document that does not fit is cut to what is left."""
     ordering: Ordering = "selection"
     """The best first, the strongest at both ends, or as they came."""
     embeddings: Embeddings | None = Field(default=None, repr=False)
-    """Embeds documents and question; `None` compares words."""
+    """Embeds documents and question, each text once; `None` compares words."""
     score: Any = Field(default=RELEVANCE, repr=False)
     """Where a document's score is: a metadata key or a function. Without one its rank counts."""
     counter: Any = Field(default=None, repr=False)
-    """Counts tokens: a function of a text, or a model's name; `None` estimates."""
+    """Counts tokens: a function of a text, or a model or its name; `None` estimates. `model` is an
+    alias."""
+    strict: bool = False
+    """Whether it is an error, rather than a warning, when there are documents and none fits."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    _vectors: VectorCache = PrivateAttr(default_factory=VectorCache)
+    _report: Any = PrivateAttr(default=None)
+
+    if not TYPE_CHECKING:  # type checkers see the signature of the fields
+
+        def __init__(self, **fields: Any) -> None:
+            construct(super().__init__, type(self), fields, _ALIASES)
+            self._policy()
+
+    @property
+    def last_report(self) -> AssemblyReport | None:
+        """What became of the documents of the last call that ended; `None` before the first."""
+        return self._report
 
     def compress_documents(
         self,
@@ -77,12 +109,10 @@ class BudgetCompressor(BaseDocumentCompressor):
 
         Raises:
             ConfigurationError: The embeddings return more or fewer vectors than there are texts.
+            ContextWindowExceeded: There are documents, none fits, and `strict` is true.
         """
-        texts = [document.page_content for document in documents]
-        if self.embeddings is None or not texts:
-            return self._picked(documents, None, None)
-        vectors = matched(texts, self.embeddings.embed_documents(texts))
-        return self._picked(documents, vectors, self.embeddings.embed_query(query))
+        gathered, vector = embedded(self._read(documents), query, self.embeddings, self._vectors)
+        return self._kept(gathered, query, vector)
 
     async def acompress_documents(
         self,
@@ -90,33 +120,38 @@ class BudgetCompressor(BaseDocumentCompressor):
         query: str,
         callbacks: Callbacks | None = None,  # noqa: ARG002 - nothing runs below this one
     ) -> Sequence[Document]:
-        """Return the documents worth their tokens without blocking the loop."""
-        texts = [document.page_content for document in documents]
-        if self.embeddings is None or not texts:
-            return self._picked(documents, None, None)
-        vectors = matched(texts, await self.embeddings.aembed_documents(texts))
-        return self._picked(documents, vectors, await self.embeddings.aembed_query(query))
-
-    def _picked(
-        self,
-        documents: Sequence[Document],
-        vectors: Sequence[Sequence[float]] | None,
-        query_vector: list[float] | None,
-    ) -> list[Document]:
-        candidates: list[Candidate] = [
-            candidate_of(
-                document, score=self.score, embedding=None if vectors is None else vectors[at]
-            )
-            for at, document in enumerate(documents)
-        ]
-        picked = self._picking().pick(candidates, query_vector)
-        return [document_of(candidates[at]) for at in arranged(picked, self.ordering)]
-
-    def _picking(self) -> Picking:
-        return Picking(
-            max_tokens=self.max_tokens,
-            top_k=self.top_k,
-            mmr_lambda=self.mmr_lambda,
-            dedup_threshold=self.dedup_threshold,
-            counter=ModelFacts.of(self.counter).counter(),
+        """Return the documents worth their tokens without blocking the event loop."""
+        gathered, vector = await aembedded(
+            self._read(documents), query, self.embeddings, self._vectors
         )
+        return await off_loop(
+            lambda: self._kept(gathered, query, vector), size=characters_of(gathered)
+        )
+
+    def _read(self, documents: Sequence[Document]) -> Gathered:
+        read = tuple(candidate_of(document, score=self.score) for document in documents)
+        return Gathered(candidates={_SOURCE: read})
+
+    def _kept(self, gathered: Gathered, query: str, vector: Embedding | None) -> Sequence[Document]:
+        documents, chosen = documents_of(
+            self._policy(), gathered, query, vector, strict=self.strict
+        )
+        self._report = chosen.report
+        return documents
+
+    def _policy(self) -> PassagePolicy:
+        return PassagePolicy(
+            budget=self.budget,
+            counter=ModelFacts.of(self.counter).counter(),
+            config=ContextConfig(
+                source_ratios={_SOURCE: 1.0},
+                mmr_lambda=float(self.mmr_lambda),
+                dedup_threshold=float(self.dedup_threshold),
+                shorten=self.shorten,
+            ),
+            top_k=self.top_k,
+            ordering=self.ordering,
+        )
+
+
+_ALIASES = {**ALIASES, "k": "top_k", "top_n": "top_k"}

@@ -1,4 +1,4 @@
-"""Several sources as one retriever: one budget, nothing said twice, the best first."""
+"""Retrieve from several sources at once: one ranking without duplicates inside one budget."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import ensure_config, patch_config, set_config_context
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._conversion import document_of
-from langchain_muntin._documents import Ordering, arranged, within
-from langchain_muntin._embedded import aembedded, embedded
-from langchain_muntin._given import standing_sources
 from langchain_muntin._models import ModelFacts
-from muntin.config import ContextConfig
+from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
+from langchain_muntin.sources import sources_of
+from muntin.adapting import (
+    Ordering,
+    PassagePolicy,
+    VectorCache,
+    characters_of,
+    check_retrieval,
+    construct,
+    off_loop,
+)
+from muntin.config import ContextConfig  # noqa: TC001 - pydantic reads annotations
 from muntin.errors import ConfigurationError
-from muntin.passages import Scope, agather, gather, rank
+from muntin.passages import Scope, agather, gather
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -30,16 +37,25 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.passages import Gathered
+    from muntin.passages import Embedding, Gathered
+    from muntin.report import AssemblyReport
 
 __all__ = ("AssembledRetriever",)
 
 
 class AssembledRetriever(BaseRetriever):
-    """Retrieve from several sources at once, as one ranking without repeats inside one budget.
+    """Retrieve from several sources at once, as one ranking without duplicates inside one budget.
 
-    Scores of different sources are put on one scale first, what two of them say is kept once, and
-    the better copy stays. The documents are the very ones the sources returned.
+    Scores of different sources are put on one scale first, a passage that two sources return is
+    kept once in its better copy, and the budget is divided by the ratios; what one source leaves
+    goes to the others. The documents are the objects that the sources returned; a shortened one is
+    a copy. `last_report` says what became of every document.
+
+    Raises:
+        ConfigurationError: A number is out of range, a keyword is unknown, or a source is not one.
+
+    A `UserWarning` says when documents were found and not even a part of one fits; with
+    `strict=True` that is a `ContextWindowExceeded`.
 
     ```python
     from langchain_core.documents import Document
@@ -47,35 +63,57 @@ class AssembledRetriever(BaseRetriever):
 
     retriever = AssembledRetriever(
         sources={
-            "rag": lambda question: [Document("Meals are capped at 80.", id="meals")],
-            "memory": lambda question: [Document("Ada is a vegetarian."),
-                                        Document("Meals are capped at 80!")],
+            "manual": lambda question: [Document("Parcels ship on weekdays.", id="ship")],
+            "memory": lambda question: [Document("Ada prefers the depot in Lund."),
+                                        Document("Parcels ship on weekdays!")],
         },
-        max_tokens=100,
+        budget=100,
     )
-    print([document.page_content for document in retriever.invoke("meals?")])
-    #> ['Ada is a vegetarian.', 'Meals are capped at 80.']
+    print([document.page_content for document in retriever.invoke("when do parcels ship?")])
+    #> ['Parcels ship on weekdays.', 'Ada prefers the depot in Lund.']
     ```
     """
 
     sources: Any = Field(repr=False)
-    """Sources by name, or a list of `ContextSource` objects."""
-    max_tokens: int | None = Field(default=None, ge=1)
-    """Tokens the documents may take, joined by blank lines; `None` does not limit them."""
-    k: int | None = Field(default=None, ge=1)
+    """Sources by name: retrievers, runnables, functions, `ContextSource` objects or documents; or a
+    list of `ContextSource` objects."""
+    budget: int | None = Field(default=None, ge=1, strict=True)
+    """Tokens the documents may take, joined by blank lines; `None` does not limit them.
+    `max_tokens` is an alias."""
+    k: int | None = Field(default=None, ge=1, strict=True)
     """Most documents; `None` takes all that fit. A `k` given to `invoke` wins."""
+    ratios: Any = None
+    """Share of each source; `None` takes those set in `config`, else equal shares."""
     config: ContextConfig | None = None
-    """Knobs of selection; its ratios are not read. `None` takes the defaults."""
+    """Options of selection and allocation; `None` takes the defaults."""
     scope: Scope | None = None
     """For whom sources are asked; a `scope` given to `invoke` wins."""
     ordering: Ordering = "selection"
     """The best first, the strongest at both ends, or source by source as they came."""
     embeddings: Embeddings | None = Field(default=None, repr=False)
-    """Embeds documents and question; `None` goes by scores and words."""
+    """Embeds documents and question, each text once; `None` uses scores and words."""
     counter: Any = Field(default=None, repr=False)
-    """Counts tokens: a function of a text, or a model's name; `None` estimates."""
+    """Counts tokens: a function of a text, or a model or its name; `None` estimates. `model` is an
+    alias."""
+    strict: bool = False
+    """Whether it is an error, rather than a warning, when documents were found and none fits."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    _vectors: VectorCache = PrivateAttr(default_factory=VectorCache)
+    _report: Any = PrivateAttr(default=None)
+
+    if not TYPE_CHECKING:  # type checkers see the signature of the fields
+
+        def __init__(self, **fields: Any) -> None:
+            construct(super().__init__, type(self), fields, ALIASES)
+            check_retrieval(sources_of(self.sources), self.ratios, self.config)
+            self._policy(None)
+
+    @property
+    def last_report(self) -> AssemblyReport | None:
+        """What became of the documents of the last call that ended; `None` before the first."""
+        return self._report
 
     def invoke(
         self,
@@ -93,7 +131,7 @@ class AssembledRetriever(BaseRetriever):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """Retrieve documents without blocking the loop."""
+        """Retrieve documents without blocking the event loop."""
         with set_config_context(ensure_config(config)) as context:
             asking = super().ainvoke(input, config, **kwargs)
             return await asyncio.create_task(asking, context=context)
@@ -106,13 +144,11 @@ class AssembledRetriever(BaseRetriever):
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        most, sources, whose = self._most(k), standing_sources(self.sources), scope or self.scope
+        policy, sources = self._policy(k), sources_of(self.sources)
         with _below(run_manager) as context:
-            gathered = context.run(gather, sources, query, whose)
-        vector = None
-        if self.embeddings is not None:
-            gathered, vector = embedded(gathered, query, self.embeddings)
-        return self._picked(gathered, vector, most)
+            gathered = context.run(gather, sources, query, scope or self.scope)
+        gathered, vector = embedded(gathered, query, self.embeddings, self._vectors)
+        return self._placed(policy, gathered, query, vector)
 
     async def _aget_relevant_documents(
         self,
@@ -122,40 +158,44 @@ class AssembledRetriever(BaseRetriever):
         k: int | None = None,
         scope: Scope | None = None,
     ) -> list[Document]:
-        most, sources, whose = self._most(k), standing_sources(self.sources), scope or self.scope
+        policy, sources = self._policy(k), sources_of(self.sources)
         with _below(run_manager) as context:
-            asking = agather(sources, query, whose)
+            asking = agather(sources, query, scope or self.scope)
             gathered = await asyncio.create_task(asking, context=context)
-        vector = None
-        if self.embeddings is not None:
-            gathered, vector = await aembedded(gathered, query, self.embeddings)
-        return self._picked(gathered, vector, most)
+        gathered, vector = await aembedded(gathered, query, self.embeddings, self._vectors)
+        return await off_loop(
+            lambda: self._placed(policy, gathered, query, vector), size=characters_of(gathered)
+        )
 
-    def _most(self, k: int | None) -> int | None:
-        """Return how many documents are wanted at most; `None` for all that fit."""
-        most = self.k if k is None else k
-        if most is not None and most < 1:
-            raise ConfigurationError(f"k must be at least 1, not {most}")
-        return most
+    def _policy(self, k: int | None) -> PassagePolicy:
+        """Return the policy of one call.
 
-    def _picked(
-        self, gathered: Gathered, vector: list[float] | None, k: int | None
+        Raises:
+            ConfigurationError: `k` is below 1.
+        """
+        top_k = self.k if k is None else k
+        if top_k is not None and top_k < 1:
+            raise ConfigurationError(f"k must be at least 1, got {top_k}")
+        return PassagePolicy(
+            budget=self.budget,
+            counter=ModelFacts.of(self.counter).counter(),
+            config=self.config,
+            ratios=self.ratios,
+            top_k=top_k,
+            ordering=self.ordering,
+        )
+
+    def _placed(
+        self, policy: PassagePolicy, gathered: Gathered, query: str, vector: Embedding | None
     ) -> list[Document]:
-        config = self.config or ContextConfig()
-        ranking = rank(gathered.candidates, config, query_embedding=vector)
-        picked = list(ranking.order)
-        if self.max_tokens is not None:
-            counter = ModelFacts.of(self.counter).counter()
-            texts = [ranking.offers[at].candidate.content for at in picked]
-            picked = [picked[at] for at in within(texts, self.max_tokens, counter, most=k)]
-        return [
-            document_of(ranking.offers[at].candidate) for at in arranged(picked[:k], self.ordering)
-        ]
+        documents, chosen = documents_of(policy, gathered, query, vector, strict=self.strict)
+        self._report = chosen.report
+        return documents
 
 
 def _below(
     run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
 ) -> AbstractContextManager[Context]:
-    """Open the context of runs below this one: what it was told, and this run as their parent."""
+    """Open the context of runs below this one, with this run as their parent."""
     config = patch_config(ensure_config(), callbacks=run_manager.get_child())
     return set_config_context(config)

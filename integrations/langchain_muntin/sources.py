@@ -1,7 +1,7 @@
 """Make sources of what LangChain and LangGraph have: retrievers, runnables, stores, histories.
 
-Each asks its own thing in its own way and hands back candidates; a run that asks several shows each
-as a child in its trace. Nothing is ranked here.
+Each returns candidates; a run that asks several sources shows each as a child in its trace. Nothing
+is ranked here.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 
 from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin._shapes import SHAPE
+from muntin import adapting
 from muntin.errors import ConfigurationError, SourceError
 from muntin.messages import canonical_json
 from muntin.passages import CallableSource, Candidate
 
 if TYPE_CHECKING:
-    from langchain_core.retrievers import BaseRetriever
-    from langchain_core.runnables import Runnable
-
-    from muntin.passages import OnError, Scope
+    from muntin.passages import ContextSource, OnError, Scope
 
 __all__ = (
     "ChatHistorySource",
     "RetrieverSource",
     "RunnableSource",
     "StoreSource",
+    "source_of",
+    "sources_of",
 )
 
 
@@ -270,3 +272,43 @@ class ChatHistorySource(CallableSource):
             if view.role in ("user", "assistant") and view.text and not view.calls:
                 said.append(message)
         return candidates_of(said[: self._last], name=self.name)
+
+
+def source_of(name: str, given: object, *, score: Score = RELEVANCE) -> ContextSource:
+    """Make a source of one object: a source, a retriever, a runnable, a function, or documents.
+
+    Args:
+        name: Name of the source.
+        given: The object.
+        score: Where a document's score is.
+
+    Raises:
+        ConfigurationError: It is a `ContextSource` with another name.
+        SourceError: It is none of these.
+    """
+    return adapting.source_of(
+        name, given, adapt=partial(_adapted, score), read=partial(_read, score), values=True
+    )
+
+
+def sources_of(given: object, *, score: Score = RELEVANCE) -> tuple[ContextSource, ...]:
+    """Make sources of what an entry point takes as `sources`.
+
+    Raises:
+        ConfigurationError: It is no mapping of names to sources and no list of `ContextSource`s.
+    """
+    return adapting.sources_of(
+        given, adapt=partial(_adapted, score), read=partial(_read, score), values=True
+    )
+
+
+def _adapted(score: Score, name: str, given: Any) -> ContextSource | None:
+    if isinstance(given, BaseRetriever):
+        return RetrieverSource(name, given, score=score)
+    if isinstance(given, Runnable):
+        return RunnableSource(name, cast("Runnable[str, Any]", given), score=score)
+    return None
+
+
+def _read(score: Score, name: str, found: Any) -> list[Candidate]:
+    return candidates_of(found, name=name, score=score)

@@ -6,11 +6,11 @@ embedding model. What has none is compared by its words, so duplicates are never
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.schema import MetadataMode
+
+from muntin.adapting import VectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from muntin.passages import Embedding
 
 __all__ = ("NodeVectors",)
-
-_REMEMBERED = 20_000
-"""Computed vectors that are kept, by text; the oldest are forgotten first."""
 
 
 class NodeVectors:
@@ -36,15 +33,14 @@ class NodeVectors:
     def __init__(self, embed_model: Any = None, vector_store: Any = None) -> None:
         self._model = embed_model
         self._store = vector_store
-        self._computed: OrderedDict[str, list[float]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._computed = VectorCache()
 
     def found(self, nodes: Sequence[NodeWithScore]) -> list[Embedding | None]:
         """Return the vectors of nodes, `None` where there is none to be had."""
         vectors = [self._held(found) for found in nodes]
         texts = self._missing(nodes, vectors)
         if texts:
-            self._remember(texts, self._model.get_text_embedding_batch(texts))
+            self._computed.remember(texts, self._model.get_text_embedding_batch(texts))
         return self._completed(nodes, vectors)
 
     async def afound(self, nodes: Sequence[NodeWithScore]) -> list[Embedding | None]:
@@ -58,7 +54,7 @@ class NodeVectors:
         )
         texts = self._missing(nodes, vectors)
         if texts:
-            self._remember(texts, await self._model.aget_text_embedding_batch(texts))
+            self._computed.remember(texts, await self._model.aget_text_embedding_batch(texts))
         return self._completed(nodes, vectors)
 
     def question(self, query: QueryBundle | None) -> Embedding | None:
@@ -103,25 +99,17 @@ class NodeVectors:
         texts = [
             _text(found) for found, vector in zip(nodes, vectors, strict=True) if vector is None
         ]
-        with self._lock:
-            return [text for text in dict.fromkeys(texts) if text and text not in self._computed]
-
-    def _remember(self, texts: Sequence[str], vectors: Sequence[list[float]]) -> None:
-        with self._lock:
-            self._computed.update(zip(texts, vectors, strict=True))
-            while len(self._computed) > _REMEMBERED:
-                self._computed.popitem(last=False)
+        return self._computed.missing(texts)
 
     def _completed(
         self, nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]
     ) -> list[Embedding | None]:
         if self._model is None:
             return list(vectors)
-        with self._lock:
-            return [
-                self._computed.get(_text(found)) if vector is None else vector
-                for found, vector in zip(nodes, vectors, strict=True)
-            ]
+        return [
+            self._computed.get(_text(found)) if vector is None else vector
+            for found, vector in zip(nodes, vectors, strict=True)
+        ]
 
 
 def _text(found: NodeWithScore) -> str:

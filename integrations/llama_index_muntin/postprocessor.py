@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core import instrumentation
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
@@ -24,6 +24,7 @@ from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._nodes import candidate_of
 from llama_index_muntin._vectors import NodeVectors
 from llama_index_muntin.ledger import WindowLedger
+from muntin.adapting import construct
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
 from muntin.passages import Gathered
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.counting import TokenCounter
     from muntin.passages import Candidate, Embedding
     from muntin.report import AssemblyReport
 
@@ -42,6 +42,8 @@ __all__ = ("BudgetPostprocessor", "NodesChosenEvent")
 _dispatcher = instrumentation.get_dispatcher(__name__)  # pyright: ignore[reportPrivateImportUsage] - the documented way
 _DEFAULTS = ContextConfig()
 _SOURCE = "rag"
+_ALIASES = {"max_tokens": "budget", "model": "llm", "ordering": "order", "k": "top_n",
+            "top_k": "top_n"}  # fmt: skip
 _POLICY = "muntin: de-duplicate, diversify, fit"
 
 
@@ -75,7 +77,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     texts = ["Meals are capped at 80 per day.", "Meals are capped at 80 per day!", "Keep receipts."]
     found = [NodeWithScore(node=TextNode(text=text, id_=str(n)), score=0.9 - n / 10)
              for n, text in enumerate(texts)]
-    processor = BudgetPostprocessor(max_tokens=100)
+    processor = BudgetPostprocessor(budget=100)
     kept = processor.postprocess_nodes(found, query_str="meals?")
     print([node.node_id for node in kept], processor.last_report.decisions[1].reason)
     #> ['0', '2'] near_duplicate
@@ -85,8 +87,11 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         ConfigurationError: No budget can be known, or a number is out of range.
     """
 
-    max_tokens: int | None = Field(
-        default=None, gt=0, description="Tokens of the nodes together, as a synthesizer sends them."
+    budget: int | None = Field(
+        default=None,
+        gt=0,
+        strict=True,
+        description="Tokens of the nodes together, as a synthesizer sends them.",
     )
     mmr_lambda: float = Field(
         default=_DEFAULTS.mmr_lambda, ge=0, le=1, description="Relevance against diversity."
@@ -105,7 +110,12 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     shorten: bool = Field(
         default=False, description="Whether the best node that does not fit is cut to what is left."
     )
-    counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
+    top_n: int | None = Field(
+        default=None, ge=1, strict=True, description="Most nodes; None takes all that fit."
+    )
+    counter: Any = Field(
+        default="estimate:o200k_base", description="A token counter, or the name of one."
+    )
     ledger: Any = Field(default=None, exclude=True, description="A WindowLedger that is shared.")
     llm: Any = Field(default=None, exclude=True, description="The model whose window it is.")
     embed_model: Any = Field(default=None, exclude=True, description="Computes missing vectors.")
@@ -117,51 +127,34 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     _count: Any = PrivateAttr()
     _report: Any = PrivateAttr(default=None)
 
-    def __init__(
-        self,
-        *,
-        max_tokens: int | None = None,
-        llm: Any = None,
-        ledger: WindowLedger | None = None,
-        embed_model: Any = None,
-        vector_store: Any = None,
-        mmr_lambda: float = _DEFAULTS.mmr_lambda,
-        dedup_threshold: float = _DEFAULTS.dedup_threshold,
-        similarity: Literal["auto", "embedding", "lexical"] = "auto",
-        order: Literal["selection", "lost-in-the-middle", "document"] = "selection",
-        shorten: bool = False,
-        token_counter: TokenCounter | None = None,
-        **more: Any,
-    ) -> None:
-        settings: dict[str, Any] = {
-            "max_tokens": max_tokens,
-            "mmr_lambda": mmr_lambda,
-            "dedup_threshold": dedup_threshold,
-            "similarity": similarity,
-            "order": order,
-            "shorten": shorten,
-            "llm": llm,
-            "ledger": ledger,
-            "embed_model": embed_model,
-            "vector_store": vector_store,
-            "token_counter": token_counter,
-        }
-        super().__init__(**settings, **more)
-        if ledger is not None and not isinstance(cast("object", ledger), WindowLedger):
-            raise ConfigurationError(f"ledger is a WindowLedger, not {type(ledger).__name__}")
-        if ledger is None and llm is None and max_tokens is None:
-            raise ConfigurationError(
-                "a postprocessor needs to know what fits: give max_tokens, llm or ledger"
-            )
+    if not TYPE_CHECKING:  # type checkers see the signature of the fields
+
+        def __init__(self, **fields: Any) -> None:
+            if not isinstance(fields.get("counter", ""), str):  # the field holds a counter's name
+                fields["token_counter"] = fields.pop("counter")
+            construct(super().__init__, type(self), fields, _ALIASES)
+            self._find_budget()
+
+    def _find_budget(self) -> None:
+        """Find out where the budget comes from and what counts.
+
+        Raises:
+            ConfigurationError: No budget can be known, or the ledger is not one.
+        """
+        ledger, llm, token_counter = self.ledger, self.llm, self.token_counter
+        if ledger is not None and not isinstance(ledger, WindowLedger):
+            raise ConfigurationError(f"ledger must be a WindowLedger, got {type(ledger).__name__}")
+        if ledger is None and llm is None and self.budget is None:
+            raise ConfigurationError("BudgetPostprocessor needs budget=, llm= or ledger=")
         self._room = ledger
-        if ledger is None and max_tokens is None:
+        if ledger is None and self.budget is None:
             self._room = WindowLedger(llm, rag_ratio=1.0, counter=token_counter)
         if token_counter is not None or llm is not None:
             self._count = counter_of(token_counter, llm)
         else:
             self._count = counter_named(self.counter) if self._room is None else self._room.counter
         self.counter = self._count.name
-        self._vectors = NodeVectors(embed_model, vector_store)
+        self._vectors = NodeVectors(self.embed_model, self.vector_store)
 
     @classmethod
     def class_name(cls) -> str:
@@ -212,6 +205,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
                 budget=self._budget(question),
                 config=self._config(),
                 ordering=self.order,
+                top_k=self.top_n,
                 counter=self._count,
                 notes=_notes(nodes, vectors),
             )
@@ -228,9 +222,9 @@ class BudgetPostprocessor(BaseNodePostprocessor):
 
     def _budget(self, question: str) -> int:
         if self._room is None:
-            return self.max_tokens or 0
+            return self.budget or 0
         room = self._room.context_room(question)
-        return room if self.max_tokens is None else min(room, self.max_tokens)
+        return room if self.budget is None else min(room, self.budget)
 
     def _config(self) -> ContextConfig:
         return ContextConfig(
@@ -247,7 +241,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         A budget that came from a model or a ledger is written as a number.
         """
         saved = super().to_dict(**kwargs)
-        saved["max_tokens"] = self._lasting_budget()
+        saved["budget"] = self._lasting_budget()
         return saved
 
     def __getstate__(self) -> dict[str, Any]:
@@ -255,13 +249,13 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         # The base class takes what cannot be pickled out of the very object: so out of a copy.
         state = super(BudgetPostprocessor, copy.copy(self)).__getstate__()
         if {"ledger", "llm"} - state["__dict__"].keys():
-            state["__dict__"]["max_tokens"] = self._lasting_budget()
+            state["__dict__"]["budget"] = self._lasting_budget()
         return state
 
     def _lasting_budget(self) -> int | None:
         """Return a budget that needs neither model nor ledger to be known."""
-        if self.max_tokens is not None or self._room is None:
-            return self.max_tokens
+        if self.budget is not None or self._room is None:
+            return self.budget
         return max(1, int(self._room.spendable * self._room.rag_ratio))
 
 

@@ -1,53 +1,68 @@
-"""Retrieve from several sources at once and hand out what deserves a place, within a budget."""
+"""Retrieve from several sources at once: one ranking without duplicates inside one budget."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 
-from llama_index_muntin._choice import NodeLayout, choose
+from llama_index_muntin._choice import choose
 from llama_index_muntin._models import counter_of
 from llama_index_muntin._vectors import NodeVectors
-from llama_index_muntin.sources import Question, source_of
-from muntin.config import ContextConfig
+from llama_index_muntin.sources import Question, sources_of
+from muntin.adapting import (
+    arranged,
+    characters_of,
+    check_retrieval,
+    off_loop,
+    refuse_unknown,
+    renamed,
+)
+from muntin.counting import checked_tokens
 from muntin.errors import ConfigurationError
-from muntin.passages import Gathered, agather, check_sources, gather
+from muntin.passages import agather, gather
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from muntin.counting import TokenCounter
-    from muntin.passages import Embedding
+    from muntin.adapting import Ordering
+    from muntin.config import ContextConfig
+    from muntin.passages import Embedding, Gathered
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledRetriever",)
+
+_THEIRS = ("callback_manager", "object_map", "objects", "verbose")
+_ALIASES = {"max_tokens": "budget", "model": "counter", "llm": "counter", "ordering": "order",
+            "k": "top_k", "top_n": "top_k", "token_counter": "counter"}  # fmt: skip
 
 
 class AssembledRetriever(BaseRetriever):
     """Retrieve from several sources as one retriever.
 
-    All sources are asked at the same time, also the sync ones of the async door. What two of them
-    say is kept once, and the budget is divided by the ratios, idle shares going to who can use
-    them.
+    All sources are asked at the same time, sync ones in threads. A passage that two sources return
+    is kept once, and the budget is divided by the ratios; what one source leaves goes to the
+    others.
 
     Args:
         sources: Retrievers, `ContextSource`s or functions of the question, by name.
-        max_tokens: Tokens of what is handed out, as a synthesizer sends it.
-        ratios: Share of each source; `None` takes equal shares.
-        config: The other knobs; its budget and ratios are replaced by what is given here.
+        budget: Tokens of the returned nodes, as a synthesizer sends them. `max_tokens` is an alias.
+        ratios: Share of each source; `None` takes those set in `config`, else equal shares.
+        config: Options of selection and allocation; `None` takes the defaults.
         counter: Counts tokens: a counter, a model or its name. `None` takes the estimate.
-        order: Order of the nodes within a source.
+        order: The best first over all sources, the strongest at both ends, or source by source.
+        top_k: Most nodes; `None` takes all that fit.
         embed_model: Where given, the question's own vector votes on relevance.
-        more: What every `BaseRetriever` takes.
+        more: Aliases, and what every `BaseRetriever` takes.
 
     Raises:
-        ConfigurationError: A number is out of range, or something is no source.
+        ConfigurationError: A number is out of range, a keyword is unknown, or something is no
+            source.
 
-    Where not even the best of what was found fits, it is shortened; `retrieve` raises
-    `ContextWindowExceeded` where nothing of it fits.
+    If not even the best of what was found fits, it is shortened; `retrieve` raises
+    `ContextWindowExceeded` if nothing of it fits.
 
     ```python
     from llama_index_muntin import AssembledRetriever
@@ -55,13 +70,13 @@ class AssembledRetriever(BaseRetriever):
 
     retriever = AssembledRetriever(
         {
-            "rag": lambda query: [Candidate("Meals are capped at 80.", 0.9)],
-            "memory": lambda query: [Candidate("Ada is a vegetarian.", 0.5)],
+            "manual": lambda query: [Candidate("Parcels ship on weekdays.", 0.9)],
+            "memory": lambda query: [Candidate("Ada prefers the depot in Lund.", 0.5)],
         },
-        max_tokens=200,
+        budget=200,
     )
-    print(sorted(node.text for node in retriever.retrieve("lunch?")))
-    #> ['Ada is a vegetarian.', 'Meals are capped at 80.']
+    print([node.text for node in retriever.retrieve("when do parcels ship?")])
+    #> ['Parcels ship on weekdays.', 'Ada prefers the depot in Lund.']
     ```
     """
 
@@ -69,43 +84,42 @@ class AssembledRetriever(BaseRetriever):
         self,
         sources: Mapping[str, Any],
         *,
-        max_tokens: int,
+        budget: int | None = None,
         ratios: Mapping[str, float] | None = None,
         config: ContextConfig | None = None,
-        counter: TokenCounter | str | None = None,
-        order: Literal["selection", "lost-in-the-middle", "document"] = "selection",
+        counter: Any = None,
+        order: Ordering = "selection",
+        top_k: int | None = None,
         embed_model: Any = None,
         **more: Any,
     ) -> None:
-        super().__init__(**more)  # pyright: ignore[reportUnknownMemberType] - theirs is partly untyped
-        if not sources:
-            raise ConfigurationError("an AssembledRetriever needs at least one source")
-        if not isinstance(cast("object", max_tokens), int) or max_tokens < 1:
-            raise ConfigurationError(
-                f"max_tokens is a whole number and at least 1, not {max_tokens!r}"
-            )
-        self._sources = [source_of(name, given) for name, given in sources.items()]
-        check_sources(self._sources, ratios or sources)
-        self._budget = max_tokens
+        own: dict[str, Any] = {"budget": budget, "counter": counter, "order": order, "top_k": top_k}
+        aliased = {_ALIASES[name] for name in more if name in _ALIASES}
+        given = {name: value for name, value in own.items() if value != _DEFAULTS.get(name)}
+        named = renamed("AssembledRetriever", {**given, **more}, _ALIASES)
+        refuse_unknown("AssembledRetriever", named, (*_OWN, *_THEIRS))
+        own |= {name: named.pop(name) for name in (*given, *aliased)}
+        theirs: dict[str, Any] = named
+        super().__init__(**theirs)  # pyright: ignore[reportUnknownMemberType] - theirs is partly untyped
+        if own["budget"] is None:
+            raise ConfigurationError("AssembledRetriever needs budget=, in tokens")
+        self._budget = checked_tokens(own["budget"], "budget")
+        self._sources = sources_of(sources)
+        check_retrieval(self._sources, ratios, config)
+        self._ratios = ratios
+        self._config = config
         self._vectors = NodeVectors(embed_model)
-        self._counter = counter_of(counter)
-        self._ordering = NodeLayout(ordering=order).ordering
-        knobs = config or ContextConfig()
-        self._config = ContextConfig(
-            source_ratios=ratios or dict.fromkeys(sources, 1.0),
-            mmr_lambda=knobs.mmr_lambda,
-            dedup_threshold=knobs.dedup_threshold,
-            allow_borrow=knobs.allow_borrow,
-            dedup_across_sources=knobs.dedup_across_sources,
-            similarity=knobs.similarity,
-            fill=knobs.fill,
-            shorten=knobs.shorten,
-        )
+        self._counter = counter_of(own["counter"])
+        top_k = own["top_k"]
+        self._top_k = None if top_k is None else checked_tokens(top_k, "top_k")
+        self._order: Ordering = own["order"]
+        if self._order != "document":
+            arranged((), self._order)  # refuses an unknown order here, not at the first question
         self._report: AssemblyReport | None = None
 
     @property
     def last_report(self) -> AssemblyReport | None:
-        """What became of the candidates of the call that ended last; `None` before the first."""
+        """What became of the candidates of the last call that ended; `None` before the first."""
         return self._report
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -116,7 +130,9 @@ class AssembledRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         vector = await self._vectors.aquestion(query_bundle)
         gathered = await agather(self._sources, Question(query_bundle))
-        return self._nodes(query_bundle, gathered, vector)
+        return await off_loop(
+            lambda: self._nodes(query_bundle, gathered, vector), size=characters_of(gathered)
+        )
 
     def _nodes(
         self, query: QueryBundle, gathered: Gathered, vector: Embedding | None
@@ -127,8 +143,14 @@ class AssembledRetriever(BaseRetriever):
             query_embedding=vector,
             budget=self._budget,
             config=self._config,
-            ordering=self._ordering,
+            ratios=self._ratios,
+            top_k=self._top_k,
+            ordering=self._order,
             counter=self._counter,
         )
         self._report = choice.report
         return choice.nodes
+
+
+_DEFAULTS = {"order": "selection"}
+_OWN = ("sources", "budget", "ratios", "config", "counter", "order", "top_k", "embed_model")

@@ -1,22 +1,22 @@
-"""Make a source of a LlamaIndex retriever, and of whatever else stands where one may stand."""
+"""Make sources of LlamaIndex retrievers and of everything else a retriever is built from."""
 
 from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import QueryBundle
 
 from llama_index_muntin._nodes import candidates_of
-from muntin.errors import ConfigurationError
-from muntin.passages import CallableSource, ContextSource, source_named
+from muntin import adapting
+from muntin.passages import CallableSource
 
 if TYPE_CHECKING:
-    from muntin.passages import OnError
+    from muntin.passages import Candidate, ContextSource, OnError
 
-__all__ = ("Question", "RetrieverSource", "source_of")
+__all__ = ("Question", "RetrieverSource", "sources_of")
 
 
 class RetrieverSource(CallableSource):
@@ -75,9 +75,9 @@ class RetrieverSource(CallableSource):
 
 
 class Question(str):
-    """A question that knows the bundle it came in: a source takes text, a retriever takes more.
+    """A question with the query bundle it came in: sources take text, retrievers the bundle.
 
-    Query transforms leave what is to be embedded instead of the question there, and its vector.
+    Query transforms put there what to embed in place of the question, and its vector.
     """
 
     __slots__ = ("bundle",)
@@ -94,24 +94,22 @@ def _bundle_of(query: str) -> QueryBundle:
     return copy.deepcopy(query.bundle) if isinstance(query, Question) else QueryBundle(query)
 
 
-def source_of(name: str, given: object) -> ContextSource:
-    """Make a source of whatever stands under a name.
+def sources_of(given: object) -> tuple[ContextSource, ...]:
+    """Make sources of what an entry point takes as `sources`.
 
     Args:
-        name: Name of the source.
-        given: A retriever, a `ContextSource`, or a function of the question that returns nodes,
-            candidates or strings.
+        given: Retrievers, `ContextSource` objects or functions of the question, by name; or a list
+            of `ContextSource` objects. A function returns nodes, candidates or strings.
 
     Raises:
-        ConfigurationError: It is none of these, or a source of another name.
+        ConfigurationError: It is none of these, or a source has another name.
     """
-    if isinstance(given, ContextSource):
-        return source_named(name, given)
-    if isinstance(given, BaseRetriever):
-        return RetrieverSource(name, given)
-    if callable(given):
-        return CallableSource(name, given, read=partial(candidates_of, name=name))
-    raise ConfigurationError(
-        f"source {name!r} is a {type(given).__name__}: give a retriever, a ContextSource or a "
-        f"function of the question"
-    )
+    return adapting.sources_of(given, adapt=_adapted, read=_read)
+
+
+def _adapted(name: str, given: Any) -> ContextSource | None:
+    return RetrieverSource(name, given) if isinstance(given, BaseRetriever) else None
+
+
+def _read(name: str, found: Any) -> list[Candidate]:
+    return candidates_of(found, name=name)

@@ -587,7 +587,9 @@ def test_what_can_be_written_down_comes_back(knobs: dict[str, Any]) -> None:
     for again in (back, in_json, ContextAssembler(**made.model_dump())):
         assert {name: getattr(again, name) for name in knobs} == knobs
         assert again.window == 8000
-    retriever = AssembledRetriever(sources={}, config=made.config, scope=made.scope)
+    retriever = AssembledRetriever(
+        sources={"rag": lambda q: []}, config=made.config, scope=made.scope
+    )
     assert '"mmr_lambda":' in retriever.model_dump_json(exclude={"sources"}) or not made.config
 
 

@@ -125,7 +125,7 @@ def test_a_conversation_with_tools_and_passages_in_one_window() -> None:
 
 def test_a_compressor_stands_in_a_chain() -> None:
     """As a step between a retriever and whatever reads documents."""
-    compressor = BudgetCompressor(max_tokens=40)
+    compressor = BudgetCompressor(budget=40)
 
     def compress(documents: list[Document]) -> Sequence[Document]:
         return compressor.compress_documents(documents, QUESTION)

@@ -17,14 +17,22 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from pydantic import ValidationError
 
 from langchain_agents import prose
 from langchain_muntin import AssembledRetriever, BudgetCompressor, ContextAssembler
-from langchain_muntin._documents import within
 from langchain_worlds import LIBRARY, BM25Retriever, WordEmbeddings, library_store
-from muntin import CallableSource, Scope, SourceError, count_tokens, counter_for
+from muntin import (
+    CallableSource,
+    Candidate,
+    ContextWindowExceeded,
+    Scope,
+    SourceError,
+    count_tokens,
+    counter_for,
+)
+from muntin.adapting import PassagePolicy
 from muntin.errors import ConfigurationError
+from muntin.passages import Gathered
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -57,7 +65,7 @@ def test_what_two_sources_find_is_returned_once(door: Door) -> None:
 
 def test_documents_fit_the_budget_joined(door: Door) -> None:
     """Three documents of a hundred thousand characters are what nobody limits."""
-    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, max_tokens=60)
+    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, budget=60)
     documents = found(door, retriever, "meals")
 
     assert documents
@@ -82,19 +90,41 @@ def test_a_k_that_is_no_number_of_documents_is_an_error(door: Door, k: int) -> N
     """None wanted must not become all, nor all but the last."""
     retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY})
 
-    with pytest.raises(ConfigurationError, match=f"k must be at least 1, not {k}"):
+    with pytest.raises(ConfigurationError, match=f"k must be at least 1, got {k}"):
         found(door, retriever, "meals", k=k)
-    with pytest.raises(ValidationError):
-        AssembledRetriever(sources={}, k=k)
+    with pytest.raises(ConfigurationError, match="k: "):
+        AssembledRetriever(sources={"rag": lambda q: LIBRARY}, k=k)
 
 
 @pytest.mark.parametrize(
-    "kind", [AssembledRetriever, BudgetCompressor, ContextAssembler], ids=lambda kind: kind.__name__
+    "kind", [AssembledRetriever, BudgetCompressor], ids=lambda kind: kind.__name__
 )
-def test_a_misspelt_knob_is_an_error(kind: Any) -> None:
-    """A budget that is misspelt is no budget."""
-    with pytest.raises(ValidationError, match="Extra inputs"):
-        kind(sources={}, window=4000, max_token=50)
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"budgets": 50}, "no argument 'budgets': did you mean 'budget'"),
+        ({"max_token": 50}, "no argument 'max_token'"),
+        ({"max_tokens": 50, "budget": 60}, "its alias 'max_tokens'"),
+        ({"budget": "300"}, "budget: .*'300'"),
+        ({"budget": 0}, "budget: "),
+        ({"budget": 1.5}, "budget: "),
+        ({"budget": True}, "budget: "),
+        ({"ordering": "best"}, "ordering: "),
+    ],
+    ids=str,
+)
+def test_a_wrong_keyword_is_refused_by_its_name(kind: Any, given: Any, match: str) -> None:
+    """A misspelt budget is no budget, and a raw pydantic error is not one of ours."""
+    sources = {"sources": {"rag": lambda q: LIBRARY}} if kind is AssembledRetriever else {}
+    with pytest.raises(ConfigurationError, match=match):
+        kind(**sources, **given)
+
+
+@pytest.mark.parametrize("sources", [None, {}, 3, "rag", BM25Retriever(documents=LIBRARY)])
+def test_sources_of_the_wrong_type_are_refused_at_construction(sources: Any) -> None:
+    """A bare retriever raised a TypeError at the first question."""
+    with pytest.raises(ConfigurationError, match="source"):
+        AssembledRetriever(sources=sources)
 
 
 class Miscounting(Embeddings):
@@ -254,10 +284,100 @@ def test_orderings_of_the_compressor(door: Door) -> None:
     assert [d.id for d in compressed(door, last, documents[::-1])] == list("210")
 
 
+@pytest.mark.parametrize("party", ["retriever", "compressor"])
+def test_the_best_document_is_shortened_when_none_fits(door: Door, party: str) -> None:
+    """A chain must not ask its model with an empty context because one document is long."""
+    giant = Document("Parcels leave the depot at nine. " * 400, id="giant")
+    owner: Any = (
+        AssembledRetriever(sources={"rag": lambda q: [giant]}, budget=50)
+        if party == "retriever"
+        else BudgetCompressor(budget=50)
+    )
+    kept = (
+        found(door, owner, "when?")
+        if party == "retriever"
+        else compressed(door, owner, [giant], "when?")
+    )
+
+    assert len(kept) == 1
+    assert kept[0].id == "giant"
+    assert 0 < COUNT(kept[0].page_content) <= 50
+    assert owner.last_report.decisions[0].kind == "shortened"
+    assert giant.page_content.endswith("nine. ")
+
+
+@pytest.mark.parametrize("party", ["retriever", "compressor"])
+def test_no_room_for_any_document_is_said(door: Door, party: str) -> None:
+    """An empty list without a word looks like a search that found nothing."""
+    word = Document("Parcels leave at nine.")
+    tight: Any = {"budget": 1, "counter": lambda text: 10 * len(text)}
+
+    def ask(*, strict: bool) -> Any:
+        if party == "retriever":
+            owner = AssembledRetriever(sources={"rag": lambda q: [word]}, strict=strict, **tight)
+            return found(door, owner, "when?")
+        return compressed(door, BudgetCompressor(strict=strict, **tight), [word])
+
+    with pytest.warns(UserWarning, match="no document fits"):
+        assert ask(strict=False) == []
+    with pytest.raises(ContextWindowExceeded):
+        ask(strict=True)
+
+
+def test_ratios_divide_the_budget_and_idle_tokens_are_lent(door: Door) -> None:
+    """Ratios were ignored: the source with the larger scores took everything."""
+    sources = {
+        "loud": lambda q: [Candidate(f"loud {prose(20, n)}", 0.9) for n in range(20)],
+        "quiet": lambda q: [Candidate(f"quiet {prose(20, 50 + n)}", 0.1) for n in range(20)],
+    }
+    shares = {}
+    for ratio in (0.1, 0.9):
+        retriever = AssembledRetriever(
+            sources=sources, budget=400, ratios={"loud": ratio, "quiet": 1 - ratio}
+        )
+        documents = found(door, retriever, "q")
+        shares[ratio] = sum(d.page_content.startswith("loud") for d in documents) / len(documents)
+        report = retriever.last_report
+        assert report is not None
+        assert {source.name: source.quota for source in report.sources}["loud"] == pytest.approx(
+            400 * ratio, abs=12
+        )
+
+    assert shares[0.1] < 0.3
+    assert shares[0.9] > 0.7
+
+
+def test_a_text_is_embedded_once(door: Door) -> None:
+    """The same passages were embedded again for every question."""
+
+    class Counting(WordEmbeddings):
+        texts: list[str]
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            asked.extend(texts)
+            return super().embed_documents(texts)
+
+    asked: list[str] = []
+    retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, embeddings=Counting())
+    compressor = BudgetCompressor(embeddings=Counting())
+    assembler = ContextAssembler(
+        window=8000, sources={"rag": lambda q: LIBRARY}, embeddings=Counting()
+    )
+    for ask in (
+        lambda: found(door, retriever, "meals"),
+        lambda: compressed(door, compressor, LIBRARY),
+        lambda: door(assembler.invoke, assembler.ainvoke, "meals?"),
+    ):
+        asked.clear()
+        for _ in range(3):
+            ask()
+        assert len(asked) == len({document.page_content for document in LIBRARY})
+
+
 def test_a_giant_is_passed_over_for_what_fits(door: Door) -> None:
     """One document larger than the budget must not leave it empty."""
     giant = Document(prose(5000), metadata={"relevance_score": 1.0})
-    kept = compressed(door, BudgetCompressor(max_tokens=100), [giant, *LIBRARY[:3]])
+    kept = compressed(door, BudgetCompressor(budget=100), [giant, *LIBRARY[:3]])
 
     assert {document.id for document in kept} == {"d0", "d1", "d2"}
 
@@ -273,7 +393,7 @@ def test_the_compressor_drops_into_what_takes_compressors(door: Door) -> None:
     from langchain_classic.retrievers import ContextualCompressionRetriever
     from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
 
-    pipeline = DocumentCompressorPipeline(transformers=[BudgetCompressor(max_tokens=60)])
+    pipeline = DocumentCompressorPipeline(transformers=[BudgetCompressor(budget=60)])
     retriever = ContextualCompressionRetriever(
         base_retriever=BM25Retriever(documents=LIBRARY), base_compressor=pipeline
     )
@@ -283,34 +403,37 @@ def test_the_compressor_drops_into_what_takes_compressors(door: Door) -> None:
     assert len({d.page_content[:20] for d in documents}) == len(documents)
 
 
-def test_an_ordering_nobody_knows_is_an_error() -> None:
-    """Misspelt at construction, said at construction."""
-    with pytest.raises(ValueError, match="ordering"):
-        BudgetCompressor(ordering="best")  # pyright: ignore[reportArgumentType] - that is the test
-    from langchain_muntin._documents import arranged
-
-    with pytest.raises(ConfigurationError, match="unknown ordering"):
-        arranged([1], "best")  # pyright: ignore[reportArgumentType] - that is the test
-
-
 @given(
     st.lists(st.text(max_size=40), max_size=12),
     st.integers(1, 80),
     st.none() | st.integers(1, 5),
+    st.sampled_from(["selection", "document", "lost-in-the-middle"]),
 )
-def test_what_is_chosen_fits_joined(texts: list[str], budget: int, most: int | None) -> None:
-    """Tokens are not additive: the joined text is what has to fit."""
-    chosen = within(texts, budget, count_tokens, most=most)
+def test_what_is_chosen_fits_joined(
+    texts: list[str], budget: int, most: int | None, ordering: Any
+) -> None:
+    """Tokens are not additive: the joined text is what has to fit, in the order of the answer."""
+    policy = PassagePolicy(budget=budget, counter=count_tokens, top_k=most, ordering=ordering)
+    offered = {
+        "a": tuple(Candidate(text) for text in texts[::2]),
+        "b": tuple(Candidate(text) for text in texts[1::2]),
+    }
+    chosen = policy.choose(Gathered(candidates=offered), "?")
+    joined = "\n\n".join(one.content for one in chosen.candidates)
+    report = chosen.report
 
-    assert count_tokens("\n\n".join(texts[at] for at in chosen)) <= budget
-    assert len(chosen) <= (most or len(texts))
-    assert chosen == sorted(set(chosen))
+    assert count_tokens(joined) == report.used <= budget
+    assert "".join(piece.text or "" for piece in report.pieces) == joined
+    assert len(chosen.candidates) <= (most or len(texts))
+    assert len(report.decisions) == len(texts)
+    kept = sum(one.kind in ("kept", "shortened") for one in report.decisions)
+    assert kept == len(chosen.candidates)
 
 
 def test_what_is_given_is_never_changed(door: Door) -> None:
     """Documents are shared with the store they came from."""
     before = copy.deepcopy(LIBRARY)
-    compressed(door, BudgetCompressor(max_tokens=50, embeddings=WordEmbeddings()), LIBRARY)
-    found(door, AssembledRetriever(sources={"rag": lambda q: LIBRARY}, max_tokens=50), "meals")
+    compressed(door, BudgetCompressor(budget=50, embeddings=WordEmbeddings()), LIBRARY)
+    found(door, AssembledRetriever(sources={"rag": lambda q: LIBRARY}, budget=50), "meals")
 
     assert before == LIBRARY

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableLambda
 
 from langchain_muntin import ChatHistorySource, RetrieverSource, RunnableSource, StoreSource
-from langchain_muntin._given import source_of, standing_sources
+from langchain_muntin.sources import source_of, sources_of
 from langchain_worlds import LIBRARY, BM25Retriever, library_store
 from muntin import (
     AsyncSourceError,
@@ -178,6 +178,6 @@ def test_a_list_of_sources_holds_sources() -> None:
     """A bare retriever in a list has no name, so no quota."""
     ours = CallableSource("rag", lambda question: ["x"])
 
-    assert standing_sources([ours]) == standing_sources(ours) == (ours,)
-    with pytest.raises(ConfigurationError, match="use a dict of name"):
-        standing_sources([BM25Retriever(documents=LIBRARY)])
+    assert sources_of([ours]) == sources_of(ours) == (ours,)
+    with pytest.raises(ConfigurationError, match="use a mapping of name"):
+        sources_of([BM25Retriever(documents=LIBRARY)])

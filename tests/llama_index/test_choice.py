@@ -51,12 +51,12 @@ def chosen(
 ) -> tuple[list[NodeWithScore], AssemblyReport]:
     """Let one of the two choose, and hand back the nodes and the report."""
     if party == "postprocessor":
-        owner: Any = BudgetPostprocessor(max_tokens=budget, shorten=shorten, token_counter=EXACT)
+        owner: Any = BudgetPostprocessor(budget=budget, shorten=shorten, token_counter=EXACT)
         out: Any = door.call(owner, "postprocess_nodes", list(nodes), query_str="?")
     else:
         owner = AssembledRetriever(
             {"rag": FixedRetriever(list(nodes))},
-            max_tokens=budget,
+            budget=budget,
             counter=EXACT,
             config=ContextConfig(shorten=shorten),
         )
@@ -215,7 +215,7 @@ def test_nodes_that_are_metadata_alone_are_told_apart_by_them(door: Door, party:
 def test_every_node_that_goes_out_can_be_written(door: Door) -> None:
     """One lone surrogate, in a text or in its metadata, makes the whole request unwritable."""
     broken = TextNode(text="bad \ud800 text", metadata={"ti\udc00tle": "half \ud83d", "n": [1]})
-    retriever = AssembledRetriever({"a": lambda query: ["more \udfff"]}, max_tokens=99)
+    retriever = AssembledRetriever({"a": lambda query: ["more \udfff"]}, budget=99)
     nodes: Any = door.call(retriever, "retrieve", "?")
     for party in PARTIES:
         nodes += chosen(door, party, scored(broken), 300)[0]
@@ -280,9 +280,9 @@ def test_a_transformed_question_reaches_every_retriever_whole(door: Door) -> Non
         heard.append(query)
         return []
 
-    nested = AssembledRetriever({"rag": inner[1]}, max_tokens=99)
+    nested = AssembledRetriever({"rag": inner[1]}, budget=99)
     retriever = AssembledRetriever({"rag": inner[0], "memory": nested, "tool": search},
-                                   max_tokens=300)  # fmt: skip
+                                   budget=300)  # fmt: skip
     door.call(retriever, "retrieve", bundle)
 
     asked: list[Any] = [one.asked[0] for one in inner]
@@ -311,12 +311,10 @@ def test_what_a_transform_wants_embedded_votes_in_place_of_the_question(
         one.node.embedding = vector
     bundle = QueryBundle("q?", custom_embedding_strs=["a passage"])
     if party == "postprocessor":
-        owner: Any = BudgetPostprocessor(max_tokens=99, embed_model=Model())
+        owner: Any = BudgetPostprocessor(budget=99, embed_model=Model())
         out: Any = door.call(owner, "postprocess_nodes", nodes, query_bundle=bundle)
     else:
-        owner = AssembledRetriever(
-            {"rag": FixedRetriever(nodes)}, max_tokens=99, embed_model=Model()
-        )
+        owner = AssembledRetriever({"rag": FixedRetriever(nodes)}, budget=99, embed_model=Model())
         out = door.call(owner, "retrieve", bundle)
 
     assert out[0].node.get_content() == "second"

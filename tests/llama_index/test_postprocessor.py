@@ -121,7 +121,7 @@ def test_what_a_synthesizer_joins_is_inside_the_budget(door: Door, budget: int) 
     nodes = rules(20)
     for one in nodes:
         one.node.metadata = {"file": "rules.md", "page": 7}
-    processor = BudgetPostprocessor(max_tokens=budget, token_counter=EXACT)
+    processor = BudgetPostprocessor(budget=budget, token_counter=EXACT)
 
     chosen: Any = door.call(processor, "postprocess_nodes", nodes, query_str="cap?")
 
@@ -131,7 +131,7 @@ def test_what_a_synthesizer_joins_is_inside_the_budget(door: Door, budget: int) 
 def test_the_best_node_is_shortened_where_not_one_fits() -> None:
     """An engine left without any node answers "Empty Response" and never asks the model."""
     text = " ".join(f"Sentence number {n} says something." for n in range(80))
-    processor = BudgetPostprocessor(max_tokens=60, token_counter=EXACT)
+    processor = BudgetPostprocessor(budget=60, token_counter=EXACT)
 
     chosen = processor.postprocess_nodes(found(text, scores=[0.9]), query_str="?")
 
@@ -143,7 +143,7 @@ def test_the_best_node_is_shortened_where_not_one_fits() -> None:
 
 def test_every_node_is_accounted_for() -> None:
     """Nobody could tell why a passage was missing: now the report does."""
-    processor = BudgetPostprocessor(max_tokens=300, token_counter=EXACT)
+    processor = BudgetPostprocessor(budget=300, token_counter=EXACT)
     nodes = [*rules(8), *rules(2)]
 
     chosen = processor.postprocess_nodes(nodes, query_str="?")
@@ -156,19 +156,19 @@ def test_every_node_is_accounted_for() -> None:
 
 def test_nothing_in_is_nothing_out(door: Door) -> None:
     """A retriever may find nothing."""
-    processor = BudgetPostprocessor(max_tokens=10)
+    processor = BudgetPostprocessor(budget=10)
 
     assert door.call(processor, "postprocess_nodes", [], query_str="?") == []
 
 
 def test_the_question_may_be_missing() -> None:
     """Some callers hand over nodes alone."""
-    assert len(BudgetPostprocessor(max_tokens=100).postprocess_nodes(found("a passage"))) == 1
+    assert len(BudgetPostprocessor(budget=100).postprocess_nodes(found("a passage"))) == 1
 
 
 def test_two_questions_at_once_are_refused_as_everywhere() -> None:
     """The base class promises it."""
-    processor = BudgetPostprocessor(max_tokens=100)
+    processor = BudgetPostprocessor(budget=100)
     with pytest.raises(ValueError, match="Cannot specify both"):
         processor.postprocess_nodes([], QueryBundle("a"), "b")
 
@@ -176,12 +176,23 @@ def test_two_questions_at_once_are_refused_as_everywhere() -> None:
 @pytest.mark.parametrize(
     "knobs",
     [{}, {"max_tokens": 0}, {"max_tokens": 10, "mmr_lambda": 1.5}, {"max_tokens": 9, "order": "x"},
-     {"max_tokens": 9, "ledger": "mine"}],
+     {"max_tokens": 9, "ledger": "mine"}, {"budget": "300"}, {"budget": True}, {"budgets": 9},
+     {"budget": 9, "max_tokens": 9}, {"budget": 9, "top_n": 0}, {"budget": 9, "cutoff": 3}],
 )  # fmt: skip
 def test_settings_that_cannot_work_are_refused_at_construction(knobs: dict[str, Any]) -> None:
     """A typo must not wait for the first query to be found."""
-    with pytest.raises(ValueError):  # noqa: PT011 - pydantic's and ours are both one
+    with pytest.raises(ConfigurationError):
         BudgetPostprocessor(**knobs)
+
+
+def test_the_number_of_nodes_can_be_limited_too(door: Door) -> None:
+    """`top_n` was taken without a word and ignored."""
+    processor = BudgetPostprocessor(budget=5000, top_n=2)
+    nodes: Any = door.call(processor, "postprocess_nodes", rules(9), query_str="cap?")
+
+    assert len(nodes) == 2
+    reasons = [one.reason for one in report_of(processor).decisions]
+    assert reasons.count("beyond_top_k") == 7
 
 
 # --- duplicates ----------------------------------------------------------------------------------
@@ -195,7 +206,7 @@ COPIES = (
 
 def test_near_copies_are_found_by_their_words_where_there_are_no_vectors() -> None:
     """Five of six stores hand out no vectors; de-duplication must not be a silent no-op."""
-    processor = BudgetPostprocessor(max_tokens=500)
+    processor = BudgetPostprocessor(budget=500)
 
     assert kept(processor, found(*COPIES)) == ["n0", "n2"]
     assert "compared by words" in " ".join(report_of(processor).notes)
@@ -207,7 +218,7 @@ def test_metadata_does_not_hide_a_copy() -> None:
     for at, one in enumerate(nodes):
         one.node.metadata = {"file": f"some/long/path/to/a/file/number-{at}.md", "chunk": at * 1000}
 
-    assert kept(BudgetPostprocessor(max_tokens=500), nodes) == ["n0", "n2"]
+    assert kept(BudgetPostprocessor(budget=500), nodes) == ["n0", "n2"]
 
 
 def test_vectors_come_from_the_node_then_the_store_then_the_model(door: Door) -> None:
@@ -218,7 +229,7 @@ def test_vectors_come_from_the_node_then_the_store_then_the_model(door: Door) ->
     store.add([TextNode(text="Beta one two.", id_="n1", embedding=[0.999, 0.001])])
     model = CountingEmbedding()
     processor = BudgetPostprocessor(
-        max_tokens=500, embed_model=model, vector_store=store, similarity="embedding"
+        budget=500, embed_model=model, vector_store=store, similarity="embedding"
     )
 
     chosen: Any = door.call(processor, "postprocess_nodes", nodes, query_str="?")
@@ -230,7 +241,7 @@ def test_vectors_come_from_the_node_then_the_store_then_the_model(door: Door) ->
 def test_a_text_is_embedded_once(door: Door) -> None:
     """The same passages come back query after query."""
     model = CountingEmbedding()
-    processor = BudgetPostprocessor(max_tokens=500, embed_model=model)
+    processor = BudgetPostprocessor(budget=500, embed_model=model)
     for _ in range(3):
         door.call(processor, "postprocess_nodes", found("Alpha x.", "Beta x."), query_str="q")
 
@@ -240,7 +251,7 @@ def test_a_text_is_embedded_once(door: Door) -> None:
 def test_the_vector_of_the_question_votes() -> None:
     """With a model at hand, what the question is about counts for more than an odd score."""
     nodes = found("Alpha is here.", "Beta is there.", scores=[0.6, 0.5])
-    processor = BudgetPostprocessor(max_tokens=500, embed_model=CountingEmbedding())
+    processor = BudgetPostprocessor(budget=500, embed_model=CountingEmbedding())
 
     assert kept(processor, nodes, "Beta")[0] == "n1"
 
@@ -252,7 +263,7 @@ def test_a_vector_in_the_bundle_is_taken() -> None:
     nodes = found("Alpha is here.", "Beta is there.", scores=[0.6, 0.5])
     for one in nodes:
         one.node.embedding = model._vector(one.node.get_content())  # pyright: ignore[reportPrivateUsage] - our own double
-    chosen = BudgetPostprocessor(max_tokens=500).postprocess_nodes(nodes, bundle)
+    chosen = BudgetPostprocessor(budget=500).postprocess_nodes(nodes, bundle)
 
     assert chosen[0].node.node_id == "n1"
     assert model.queries == 0
@@ -261,7 +272,7 @@ def test_a_vector_in_the_bundle_is_taken() -> None:
 def test_a_scored_copy_wins_over_an_unscored_one() -> None:
     """A neighbour without a score must not replace the hit it is a copy of."""
     nodes = found("b text here", "a text there", "b text here", scores=[0.9, 0.8, None])
-    chosen = BudgetPostprocessor(max_tokens=500).postprocess_nodes(nodes, query_str="?")
+    chosen = BudgetPostprocessor(budget=500).postprocess_nodes(nodes, query_str="?")
 
     assert [(one.node.node_id, one.score) for one in chosen] == [("n0", 0.9), ("n1", 0.8)]
 
@@ -271,7 +282,7 @@ def test_scores_that_say_nothing_drop_nothing_and_crash_nothing(similarity: Any)
     """Stores hand out None, NaN and negative scores, fused ones too."""
     nodes = found("one apple", "two pears", "three plums", "four figs",
                   scores=[None, math.nan, -0.2, 0.9])  # fmt: skip
-    processor = BudgetPostprocessor(max_tokens=500, similarity=similarity)
+    processor = BudgetPostprocessor(budget=500, similarity=similarity)
 
     assert sorted(kept(processor, nodes)) == ["n0", "n1", "n2", "n3"]
     assert "not finite" in " ".join(report_of(processor).notes)
@@ -285,7 +296,7 @@ def test_vectors_that_say_nothing_crash_nothing(vector: list[float]) -> None:
         one.node.embedding = [1.0, 0.5]
     nodes[2].node.embedding = vector
 
-    assert "n2" in kept(BudgetPostprocessor(max_tokens=500), nodes)
+    assert "n2" in kept(BudgetPostprocessor(budget=500), nodes)
 
 
 def test_the_same_id_twice_crashes_nothing() -> None:
@@ -293,7 +304,7 @@ def test_the_same_id_twice_crashes_nothing() -> None:
     nodes = found("one apple", "two pears")
     nodes.append(copy.deepcopy(nodes[0]))
 
-    assert kept(BudgetPostprocessor(max_tokens=500), nodes) == ["n0", "n1"]
+    assert kept(BudgetPostprocessor(budget=500), nodes) == ["n0", "n1"]
 
 
 def test_diversity_remembers_all_earlier_picks() -> None:
@@ -302,7 +313,7 @@ def test_diversity_remembers_all_earlier_picks() -> None:
     nodes = found("alpha", "bravo", "charlie", "delta", scores=[1.0, 0.99, 0.7, 0.65])
     for one, vector in zip(nodes, vectors, strict=True):
         one.node.embedding = [float(part) for part in vector]
-    processor = BudgetPostprocessor(max_tokens=500, mmr_lambda=0.5, dedup_threshold=0.99)
+    processor = BudgetPostprocessor(budget=500, mmr_lambda=0.5, dedup_threshold=0.99)
 
     assert "n1" not in kept(processor, nodes)
 
@@ -312,7 +323,7 @@ def test_pure_diversity_is_legal() -> None:
     nodes = found("alpha", "bravo", "charlie", scores=[1.0, 0.99, 0.1])
     for one, vector in zip(nodes, ([1, 0], [0.95, 0.3], [0, 1]), strict=True):
         one.node.embedding = [float(part) for part in vector]
-    processor = BudgetPostprocessor(max_tokens=500, mmr_lambda=0.0, dedup_threshold=2.0)
+    processor = BudgetPostprocessor(budget=500, mmr_lambda=0.0, dedup_threshold=2.0)
 
     assert kept(processor, nodes)[1] == "n2"
 
@@ -341,7 +352,7 @@ def test_near_copies_per_list_are_no_more_than_the_reference_leaves(trials: int)
         for one, vector in zip(nodes, vectors, strict=True):
             one.node.embedding = vector
             one.score = _cosine(query, vector)
-        processor = BudgetPostprocessor(max_tokens=10_000, mmr_lambda=0.5)
+        processor = BudgetPostprocessor(budget=10_000, mmr_lambda=0.5)
         picked = [int(name[1:]) for name in kept(processor, nodes)][:8]
         ours += _near_pairs(vectors, picked)
         _, ids = get_top_k_mmr_embeddings(
@@ -367,9 +378,7 @@ def test_the_callers_nodes_are_not_touched() -> None:
     for one in nodes:
         one.node.embedding = [1.0, float(len(one.node.get_content()))]
     before = copy.deepcopy(nodes)
-    chosen = BudgetPostprocessor(max_tokens=300, shorten=True).postprocess_nodes(
-        nodes, query_str="?"
-    )
+    chosen = BudgetPostprocessor(budget=300, shorten=True).postprocess_nodes(nodes, query_str="?")
     chosen[0].node.metadata["x"] = 1
     chosen[0].node.set_content("other")
 
@@ -380,7 +389,7 @@ def test_scores_and_vectors_come_through() -> None:
     """Whoever comes after may need them."""
     nodes = found("alpha beta", "gamma delta")
     nodes[0].node.embedding = [0.5, 0.5]
-    chosen = BudgetPostprocessor(max_tokens=500).postprocess_nodes(nodes, query_str="?")
+    chosen = BudgetPostprocessor(budget=500).postprocess_nodes(nodes, query_str="?")
 
     assert [(one.score, one.node.embedding) for one in chosen] == [(0.9, [0.5, 0.5]), (0.89, None)]
 
@@ -390,7 +399,7 @@ def test_the_order_can_be_chosen() -> None:
     nodes = found("apple pie", "plum cake", "fig jam", "pear wine", "nut oil",
                   scores=[0.1, 0.9, 0.5, 0.7, 0.3])  # fmt: skip
     orders = {
-        order: kept(BudgetPostprocessor(max_tokens=500, order=order, mmr_lambda=1.0), nodes)
+        order: kept(BudgetPostprocessor(budget=500, order=order, mmr_lambda=1.0), nodes)
         for order in ("selection", "lost-in-the-middle", "document")
     }
 
@@ -402,7 +411,7 @@ def test_the_order_can_be_chosen() -> None:
 def test_sentences_keep_their_order_in_a_shortened_node() -> None:
     """A sentence optimizer that sorts by similarity turns a text around."""
     text = "Bar is first. Foo is second. " * 20
-    processor = BudgetPostprocessor(max_tokens=60, shorten=True, token_counter=EXACT)
+    processor = BudgetPostprocessor(budget=60, shorten=True, token_counter=EXACT)
     chosen = processor.postprocess_nodes(found(text), query_str="foo")
 
     assert text.startswith(chosen[0].node.get_content())
@@ -411,7 +420,7 @@ def test_sentences_keep_their_order_in_a_shortened_node() -> None:
 def test_it_can_be_saved_and_read_back() -> None:
     """Pipelines are stored as JSON."""
     processor = BudgetPostprocessor(
-        max_tokens=321, mmr_lambda=0.4, order="document", token_counter=EXACT
+        budget=321, mmr_lambda=0.4, order="document", token_counter=EXACT
     )
     for restored in (
         BudgetPostprocessor.from_dict(processor.to_dict()),
@@ -428,16 +437,16 @@ def test_a_budget_that_came_from_a_model_is_saved_as_a_number() -> None:
     """What is restored has no model, but must still keep a budget."""
     saved = BudgetPostprocessor(llm=StrictLLM(window=4000)).to_dict()
 
-    assert 2000 < saved["max_tokens"] < 4000
-    assert BudgetPostprocessor.from_dict(saved).max_tokens == saved["max_tokens"]
+    assert 2000 < saved["budget"] < 4000
+    assert BudgetPostprocessor.from_dict(saved).budget == saved["budget"]
 
 
 @pytest.mark.parametrize(
     "knobs",
     [
         {"ledger": WindowLedger(window=4000, counter=lambda text: len(text))},
-        {"ledger": WindowLedger(window=4000, counter=lambda text: len(text)), "max_tokens": 300},
-        {"max_tokens": 300, "token_counter": lambda text: len(text)},
+        {"ledger": WindowLedger(window=4000, counter=lambda text: len(text)), "budget": 300},
+        {"budget": 300, "token_counter": lambda text: len(text)},
         {"llm": LocalModel()},
     ],
     ids=["ledger", "ledger and number", "counter", "model"],
@@ -449,14 +458,14 @@ def test_what_cannot_be_pickled_stays_behind_and_the_budget_does_not(knobs: dict
     back = pickle.loads(pickle.dumps(processor))
 
     assert kept(back, found("hello")) == ["n0"]
-    assert report_of(back).budget == processor.to_dict()["max_tokens"]
+    assert report_of(back).budget == processor.to_dict()["budget"]
     assert all(getattr(processor, name) is value for name, value in knobs.items())
     assert kept(processor, found("hello")) == ["n0"]
 
 
 def test_threads_do_not_disturb_each_other() -> None:
     """The async default of the base class runs it in threads."""
-    processor = BudgetPostprocessor(max_tokens=400, token_counter=EXACT)
+    processor = BudgetPostprocessor(budget=400, token_counter=EXACT)
     expected = kept(processor, rules(12))
     results: list[list[str]] = []
     threads = [
@@ -479,7 +488,7 @@ def test_the_loop_is_not_held_up() -> None:
         return len(text) // 4
 
     async def both() -> float:
-        processor = BudgetPostprocessor(max_tokens=4000, token_counter=slow)
+        processor = BudgetPostprocessor(budget=4000, token_counter=slow)
         begun = time.perf_counter()
         ticks: list[float] = []
 
@@ -514,7 +523,7 @@ class Recorder(BaseEventHandler):
 
 def test_it_is_a_postprocessor_like_any_other() -> None:
     """Engines assign a callback manager to it, and blocks check its type."""
-    processor = BudgetPostprocessor(max_tokens=100)
+    processor = BudgetPostprocessor(budget=100)
     from llama_index.core.callbacks import CallbackManager
 
     processor.callback_manager = CallbackManager()
@@ -591,7 +600,7 @@ class TextStore(SimpleVectorStore):
 
 def test_it_works_in_a_vector_memory_block() -> None:
     """The block calls it with the bare text of the question."""
-    processor = BudgetPostprocessor(max_tokens=50)
+    processor = BudgetPostprocessor(budget=50)
     block = VectorMemoryBlock(
         vector_store=TextStore(),
         embed_model=MockEmbedding(embed_dim=4),
@@ -641,7 +650,7 @@ def test_real_passages_with_real_vectors_keep_the_answer_and_lose_the_copies() -
         model = TableEmbedding(table=table)
         index = VectorStoreIndex(nodes, embed_model=model)
         processor = BudgetPostprocessor(
-            max_tokens=1500, vector_store=index.vector_store, token_counter=EXACT
+            budget=1500, vector_store=index.vector_store, token_counter=EXACT
         )
         hits = index.as_retriever(similarity_top_k=len(nodes)).retrieve(record["question"])
         chosen = processor.postprocess_nodes(hits, QueryBundle(record["question"]))
@@ -658,7 +667,7 @@ def test_real_passages_with_real_vectors_keep_the_answer_and_lose_the_copies() -
 
 def test_an_unknown_window_is_an_error_not_a_guess() -> None:
     """A made-up window overruns the real one."""
-    with pytest.raises(ConfigurationError, match="max_tokens, llm or ledger"):
+    with pytest.raises(ConfigurationError, match="budget=, llm= or ledger="):
         BudgetPostprocessor()
 
 
@@ -669,7 +678,7 @@ def test_it_finds_passages_of_a_bm25_retriever() -> None:
         nodes=[one.node for one in found(*COPIES, *(f"filler text number {n}" for n in range(5)))],
         similarity_top_k=3,
     )
-    processor = BudgetPostprocessor(max_tokens=200)
+    processor = BudgetPostprocessor(budget=200)
     chosen = processor.postprocess_nodes(retriever.retrieve("meals receipt"), query_str="meals")
 
     assert "n2" in [one.node.node_id for one in chosen]

@@ -92,7 +92,7 @@ def test_the_sources_of_a_retriever_are_asked_at_the_same_time(door: Door) -> No
             name: SlowRetriever(found(*(f"{name} {n} says so" for n in range(place + 1)))[place:])
             for place, name in enumerate(("rag", "memory", "tool"))
         },
-        max_tokens=500,
+        budget=500,
     )
     begun = time.perf_counter()
     nodes: Any = door.call(retriever, "retrieve", "?")
@@ -108,7 +108,7 @@ def test_what_two_sources_say_is_handed_out_once(door: Door) -> None:
             "rag": FixedRetriever(found("Meals are capped at 80.", "Keep receipts.")),
             "memory": lambda query: [Candidate("Meals are capped at 80.", 0.5)],
         },
-        max_tokens=500,
+        budget=500,
     )
     nodes: Any = door.call(retriever, "retrieve", "meals?")
 
@@ -127,7 +127,7 @@ def test_a_message_from_history_and_from_recall_is_sent_once_and_history_keeps_i
             "memory": lambda query: [Candidate(said, 0.8)],
             "history": lambda query: [Candidate(said, 0.8)],
         },
-        max_tokens=500,
+        budget=500,
     )
     nodes: Any = door.call(retriever, "retrieve", "which invoice?")
 
@@ -142,7 +142,7 @@ def test_the_budget_holds(door: Door, budget: int) -> None:
     """A retriever that hands out more than asked for is cut by somebody else."""
     retriever = AssembledRetriever(
         {"rag": FixedRetriever(rules(20)), "memory": lambda query: ["Ada is a vegetarian."]},
-        max_tokens=budget,
+        budget=budget,
         counter=EXACT,
     )
     nodes: Any = door.call(retriever, "retrieve", "cap?")
@@ -158,9 +158,9 @@ def test_functions_may_return_nodes_candidates_or_strings_sync_or_async(door: Do
         return found("from a node")
 
     if door.name == "sync":
-        retriever = AssembledRetriever({"rag": lambda query: found("from a node")}, max_tokens=99)
+        retriever = AssembledRetriever({"rag": lambda query: found("from a node")}, budget=99)
     else:
-        retriever = AssembledRetriever({"rag": search}, max_tokens=99)
+        retriever = AssembledRetriever({"rag": search}, budget=99)
     nodes: Any = door.call(retriever, "retrieve", "?")
 
     assert [one.text for one in nodes] == ["from a node"]
@@ -169,7 +169,7 @@ def test_functions_may_return_nodes_candidates_or_strings_sync_or_async(door: Do
 def test_a_retriever_of_ours_is_a_retriever_of_theirs() -> None:
     """A query engine takes it, and the model is asked once."""
     llm = StrictLLM(["80 euros."], window=3000)
-    retriever = AssembledRetriever({"rag": FixedRetriever(rules(30))}, max_tokens=1500)
+    retriever = AssembledRetriever({"rag": FixedRetriever(rules(30))}, budget=1500)
     engine = RetrieverQueryEngine.from_args(retriever, llm=llm)
 
     assert isinstance(retriever, BaseRetriever)
@@ -179,7 +179,7 @@ def test_a_retriever_of_ours_is_a_retriever_of_theirs() -> None:
 
 def test_scores_and_ids_come_through(door: Door) -> None:
     """Whoever comes after may filter by them."""
-    retriever = AssembledRetriever({"rag": FixedRetriever(found("a b", "c d"))}, max_tokens=99)
+    retriever = AssembledRetriever({"rag": FixedRetriever(found("a b", "c d"))}, budget=99)
     nodes: Any = door.call(retriever, "retrieve", "?")
 
     assert {(one.node.node_id, one.score) for one in nodes} == {("n0", 0.9), ("n1", 0.89)}
@@ -198,9 +198,7 @@ def test_the_vector_of_the_question_votes_where_there_is_a_model(door: Door) -> 
     nodes = found("first", "second", scores=[0.6, 0.5])
     for one in nodes:
         one.node.embedding = FakeEmbedder(8).embed_query(one.node.get_content())
-    retriever = AssembledRetriever(
-        {"rag": FixedRetriever(nodes)}, max_tokens=99, embed_model=Model()
-    )
+    retriever = AssembledRetriever({"rag": FixedRetriever(nodes)}, budget=99, embed_model=Model())
     chosen: Any = door.call(retriever, "retrieve", "second")
 
     assert chosen[0].text == "second"
@@ -210,13 +208,18 @@ def test_the_vector_of_the_question_votes_where_there_is_a_model(door: Door) -> 
     ("sources", "more", "match"),
     [
         ({}, {}, "at least one source"),
-        ({"rag": 3}, {}, "give a retriever"),
-        ({"rag": FixedRetriever([])}, {"max_tokens": 0}, "at least 1"),
-        ({"rag": FixedRetriever([])}, {"max_tokens": 50.5}, "whole number"),
-        ({"rag": FixedRetriever([])}, {"max_tokens": "50"}, "whole number"),
-        ({"rag": FixedRetriever([])}, {"max_tokens": math.nan}, "whole number"),
+        ({"rag": 3}, {}, "must be a retriever"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": 0}, "positive int"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": 50.5}, "positive int"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": "50"}, "positive int"),
+        ({"rag": FixedRetriever([])}, {"max_tokens": math.nan}, "positive int"),
         ({"rag": CallableSource("other", lambda q: [])}, {}, "is given as"),
         ({"rag": FixedRetriever([])}, {"ratios": {"other": 1.0}}, "no ratio"),
+        ({"rag": FixedRetriever([])}, {"top_k": 0}, "top_k must be a positive"),
+        ({"rag": FixedRetriever([])}, {"order": "best"}, "ordering must be"),
+        ({"rag": FixedRetriever([])}, {"max_token": 9}, "no argument 'max_token'"),
+        ({"rag": FixedRetriever([])}, {"budget": 9}, "its alias 'max_tokens'"),
+        (3, {}, "sources must be"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_asked(
@@ -229,7 +232,7 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(
 
 def test_a_source_that_hands_out_something_else_is_named(door: Door) -> None:
     """A stray dict must not become text."""
-    retriever = AssembledRetriever({"rag": lambda query: [{"text": "x"}]}, max_tokens=99)
+    retriever = AssembledRetriever({"rag": lambda query: [{"text": "x"}]}, budget=99)
     with pytest.raises(SourceError, match=r"'rag' .*dict"):
         door.call(retriever, "retrieve", "?")
 
@@ -244,7 +247,7 @@ def test_a_source_that_fails_can_be_left_out(door: Door) -> None:
     retriever = AssembledRetriever(
         {"rag": FixedRetriever(found("here")),
          "memory": RetrieverSource("memory", Broken(), on_error="skip")},
-        max_tokens=99,
+        budget=99,
     )  # fmt: skip
     nodes: Any = door.call(retriever, "retrieve", "?")
 

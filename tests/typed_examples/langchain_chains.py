@@ -62,10 +62,10 @@ def chains(retriever: BaseRetriever, model: BaseChatModel) -> None:
 def documents(retriever: BaseRetriever) -> None:
     """Documents in, documents out."""
     several = AssembledRetriever(
-        sources={"rag": retriever, "web": RetrieverSource("web", retriever)}, max_tokens=400
+        sources={"rag": retriever, "web": RetrieverSource("web", retriever)}, budget=400
     )
     assert_type(several.invoke("How much?"), list[Document])
-    compressor = BudgetCompressor(max_tokens=400)
+    compressor = BudgetCompressor(budget=400)
 
     def compress(found: list[Document]) -> list[Document]:
         return list(compressor.compress_documents(found, "How much?"))

@@ -1,19 +1,49 @@
-"""What both adapters need: facts about providers and decisions they share.
+"""The adapter kit: what every framework adapter decides alike.
 
-It reads refusals and decides how large the next request may be. It imports no framework.
+It holds the policies that an adapter wraps: passages of a retriever, sources of anything, vectors
+that are computed once, refusals of providers and the size of the next request. It knows no
+framework; an adapter converts, calls these and converts back.
 """
 
 from __future__ import annotations
 
+from muntin.adapting.keywords import construct, refuse_unknown, renamed
 from muntin.adapting.refusal_texts import WORDINGS, RefusalKind, Wording
 from muntin.adapting.refusals import Refusal, Retry, refusal_of, second_try
+from muntin.adapting.retrieval import (
+    JoinedLayout,
+    Ordering,
+    PassagePolicy,
+    Retrieved,
+    arranged,
+    check_retrieval,
+    ratios_for,
+)
+from muntin.adapting.sources import source_of, sources_of
+from muntin.adapting.vectors import VectorCache
+from muntin.adapting.workers import characters_of, off_loop
 
 __all__ = (
     "WORDINGS",
+    "JoinedLayout",
+    "Ordering",
+    "PassagePolicy",
     "Refusal",
     "RefusalKind",
+    "Retrieved",
     "Retry",
+    "VectorCache",
     "Wording",
+    "arranged",
+    "characters_of",
+    "check_retrieval",
+    "construct",
+    "off_loop",
+    "ratios_for",
     "refusal_of",
+    "refuse_unknown",
+    "renamed",
     "second_try",
+    "source_of",
+    "sources_of",
 )

@@ -37,6 +37,8 @@ class AssembledContext:
     """Where every token went."""
     query: str
     """The question it was assembled for."""
+    ranked: tuple[Candidate, ...] = ()
+    """The candidates that were placed, the best first over all sources."""
 
     @property
     def text(self) -> str:

@@ -350,7 +350,13 @@ class ContextBuilder:
             replay=replay,
         )
         report = account_for(sheet, ranking, items, placement, frame, dress)
-        return AssembledContext(page=placement.page, report=report, query=plan.query)
+        placed = placement.items
+        return AssembledContext(
+            page=placement.page,
+            report=report,
+            query=plan.query,
+            ranked=tuple(placed[number].candidate for number in ranking.line if number in placed),
+        )
 
     def _small_quotas(
         self, placement: Placement, items: Sequence[Item], ranking: Ranking

@@ -21,8 +21,8 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from langchain_muntin._interrupts import steering
+from muntin.errors import register_control_flow
 from muntin.messages import register_shape
-from muntin.runtime import register_control_flow
 
 if TYPE_CHECKING:
     from langchain_muntin._conversion import candidate_of, document_of, from_muntin, to_muntin

@@ -1,15 +1,15 @@
-"""The errors this library raises, one family.
+"""The errors of the library, one family, and the exceptions it passes on.
 
 Everything derives from `ContextError`, so one `except` catches the library and nothing else:
 
 ```text
 ContextError
-├── ConfigurationError (ValueError)   a knob out of range, an unknown or repeated name
+├── ConfigurationError (ValueError)   an option out of range, an unknown or repeated name
 ├── ContextWindowExceeded             what must be kept does not fit
 ├── PromptError (ConfigurationError)  an unknown prompt key, or an override that loses a variable
 ├── ReportError (ValueError)          a report that disagrees with itself, or that cannot be read
 ├── SourceError                       a source failed; the cause is chained
-│   └── AsyncSourceError (TypeError)  an async source was asked from a sync door
+│   └── AsyncSourceError (TypeError)  an async source was fetched synchronously
 ├── TokenizerUnavailable              no vocabulary could be loaded
 ├── SummaryError                      a summariser failed or gave nothing usable
 ├── ToolResultNotFound (KeyError)     no stored tool result has this id
@@ -17,10 +17,10 @@ ContextError
     ├── StateNotFound                 nothing was saved under this name
     ├── StateCorruptError             the saved bytes are torn, empty or not what they should be
     ├── StateVersionError             written by another version of the schema
-    └── StateConflictError            somebody else wrote in between
+    └── StateConflictError            another writer saved in between
 ```
 
-Messages say what was asked, what there was, and what to change.
+Messages name what was given, what is allowed and what to change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = (
     "AsyncSourceError",
@@ -46,6 +46,8 @@ __all__ = (
     "SummaryError",
     "TokenizerUnavailable",
     "ToolResultNotFound",
+    "is_control_flow",
+    "register_control_flow",
 )
 
 
@@ -61,11 +63,11 @@ class PromptError(ConfigurationError):
     """A prompt key is unknown, or an override loses a variable the prompt must carry."""
 
 
-class ContextWindowExceeded(ContextError):  # noqa: N818 - the name the field uses
+class ContextWindowExceeded(ContextError):  # noqa: N818 - the usual name
     """What must be kept does not fit the budget.
 
     Raised instead of sending too much or cutting what is protected. `parts` names each protected
-    part with its tokens, so that the reader sees which one to shorten.
+    part with its tokens, to show which one to shorten.
     """
 
     needed: int
@@ -116,10 +118,10 @@ class SourceError(ContextError):
 
 
 class AsyncSourceError(SourceError, TypeError):
-    """A sync door met a source whose function is async: use the async door."""
+    """An async source was fetched synchronously: call the async method (`afetch`, `abuild`)."""
 
 
-class TokenizerUnavailable(ContextError):  # noqa: N818 - says what is the case
+class TokenizerUnavailable(ContextError):  # noqa: N818 - named for the condition
     """The vocabulary of an encoding could not be loaded."""
 
     encoding: str
@@ -138,10 +140,10 @@ class TokenizerUnavailable(ContextError):  # noqa: N818 - says what is the case
 
 
 class SummaryError(ContextError):
-    """A summariser raised, hung, or returned nothing that can stand for the text."""
+    """A summariser raised, hung, or returned nothing usable."""
 
 
-class ToolResultNotFound(ContextError, KeyError):  # noqa: N818 - says what is the case
+class ToolResultNotFound(ContextError, KeyError):  # noqa: N818 - named for the condition
     """No stored tool result has this id."""
 
     def __str__(self) -> str:
@@ -157,7 +159,7 @@ class StateError(ContextError):
     """Saved state could not be read or written."""
 
 
-class StateNotFound(StateError):  # noqa: N818 - says what is the case
+class StateNotFound(StateError):  # noqa: N818 - named for the condition
     """Nothing was saved under this name."""
 
 
@@ -170,4 +172,38 @@ class StateVersionError(StateError):
 
 
 class StateConflictError(StateError):
-    """Somebody else saved this state after it was loaded."""
+    """Another writer saved this state after it was loaded."""
+
+
+_finders: list[Callable[[], tuple[type[BaseException], ...]]] = []
+
+
+def register_control_flow(find: Callable[[], tuple[type[BaseException], ...]]) -> None:
+    """Register exceptions that control a program and must not be handled as failures.
+
+    A graph pauses by raising through everything between itself and the function that asks a person.
+    The library re-raises such exceptions where it catches all others. Registering the same function
+    again has no effect.
+
+    Args:
+        find: Return the exception classes. It is called whenever something was raised, so it need
+            not import a framework that is not in use.
+
+    ```python
+    from muntin.errors import is_control_flow, register_control_flow
+
+    class Paused(Exception):
+        pass
+
+    register_control_flow(lambda: (Paused,))
+    print(is_control_flow(Paused()), is_control_flow(ValueError()))
+    #> True False
+    ```
+    """
+    if find not in _finders:
+        _finders.append(find)
+
+
+def is_control_flow(error: BaseException) -> bool:
+    """Return whether an exception controls the program and must be raised again."""
+    return any(isinstance(error, find()) for find in _finders)

@@ -407,5 +407,6 @@ def test_a_long_history_is_read_once(door: Door) -> None:
     first = len(read)
     door(assembler.invoke, assembler.ainvoke, {"history": history, "question": "And now?"})
 
-    assert first <= 5002
+    assert first <= 5005  # the counter itself is tried once
+
     assert len(read) - first <= 2

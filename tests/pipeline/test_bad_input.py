@@ -291,7 +291,7 @@ def test_a_missing_budget_says_where_to_get_one(door: Door) -> None:
 
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_whole_context_needs_a_budget_above_the_question(budget: int) -> None:
-    with pytest.raises(ContextWindowExceeded):
+    with pytest.raises(ConfigurationError, match="budget must be a positive int"):
         BUILDER.assemble("q", sources=[], budget=budget)
 
 

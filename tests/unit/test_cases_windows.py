@@ -90,7 +90,7 @@ def test_overhead_over_the_window_is_none_left_and_not_no_limit() -> None:
     made = WindowBudget(window=8_000, output_reserve=4_000, system_tokens=3_000, tool_tokens=9_000)
     assert made.spendable == made.rag_budget == 0
     assert made.trajectory_budget(rag_in_scope=True) == 0
-    with pytest.raises(ConfigurationError, match="budget is a number of tokens above 0"):
+    with pytest.raises(ConfigurationError, match="budget must be a positive int"):
         fit_messages([S, U()], budget=made.trajectory_budget(rag_in_scope=True))
 
 

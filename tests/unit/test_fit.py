@@ -34,7 +34,7 @@ def _chat(turns: int) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("budget", [0, -5, True])
 def test_a_budget_that_is_none_is_refused(budget: int, door: Door) -> None:
-    with pytest.raises(ConfigurationError, match="above 0"):
+    with pytest.raises(ConfigurationError, match="must be a positive int"):
         door(fit_messages, afit_messages, _chat(1), budget=budget)
 
 

@@ -120,7 +120,7 @@ def test_a_budget_that_holds_no_block_is_said() -> None:
         ContextWindowExceeded, match="the state block: 33 tokens needed, 9 available"
     ):
         reinject(STATE, CHAT, max_tokens=9)
-    with pytest.raises(ConfigurationError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="must be a positive int"):
         reinject(STATE, CHAT, max_tokens=0)
 
 

@@ -124,7 +124,7 @@ def test_a_pattern_that_is_none_is_said(pattern: str, problem: str) -> None:
 def test_a_limit_is_a_limit() -> None:
     key = STORE.put("z" * 200_000) or ""
     assert len(read_tool_result(key, limit=10**9, store=STORE)) < 41_000
-    with pytest.raises(ConfigurationError, match="limit must be 1"):
+    with pytest.raises(ConfigurationError, match="limit must be a positive int"):
         read_tool_result(key, limit=0, store=STORE)
 
 
@@ -140,7 +140,7 @@ def test_an_unknown_id_is_an_error_in_code_and_an_answer_for_a_model() -> None:
     with pytest.raises(ToolResultNotFound):
         read_tool_result("tr_0", store=STORE)
     assert read_tool(STORE)("tr_0").startswith("[no tool result has the id 'tr_0'")
-    assert read_tool(STORE)(KEY, limit=-1) == "[limit must be 1 character or more, got -1]"
+    assert read_tool(STORE)(KEY, limit=-1) == "[limit must be a positive int (characters), got -1]"
 
 
 @pytest.mark.parametrize(

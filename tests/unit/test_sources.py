@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import CallableSource, Candidate, SourceError
+from muntin.errors import register_control_flow
 from muntin.passages.sources import GivenSource, agather, gather
-from muntin.runtime.control_flow import register_control_flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

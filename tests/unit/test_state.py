@@ -230,7 +230,7 @@ def test_a_tiny_budget_still_says_something(max_tokens: int) -> None:
 
 
 def test_no_budget_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="at least 1, got 0"):
+    with pytest.raises(ConfigurationError, match=r"must be a positive int \(tokens\), got 0"):
         AgentState(goal="g").to_context(0)
 
 

@@ -4,7 +4,8 @@ import tracemalloc
 
 import pytest
 
-from muntin.counting.tokens import CJK_BLOCKS, count_tokens, tokens_of
+from muntin.counting import tokens_of
+from muntin.counting.tokens import CJK_BLOCKS, count_tokens
 
 
 @pytest.mark.parametrize(

@@ -271,9 +271,9 @@ def test_a_store_that_is_too_small_is_not_promised() -> None:
 
 @pytest.mark.parametrize("max_tokens", [0, -1])
 def test_no_budget_is_refused(max_tokens: int) -> None:
-    with pytest.raises(ConfigurationError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="must be a positive int"):
         truncate_tool_result("x", max_tokens)
-    with pytest.raises(ConfigurationError, match="at least 1"):
+    with pytest.raises(ConfigurationError, match="must be a positive int"):
         truncate_batch(["x"], max_tokens)
 
 

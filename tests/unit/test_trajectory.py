@@ -17,8 +17,8 @@ from muntin.conversations.trajectory import (
     reduce_reflection,
     reduce_reflection_sync,
 )
+from muntin.counting import tokens_of
 from muntin.counting.message_counts import count_messages
-from muntin.counting.tokens import tokens_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.messages.shapes import view
 from muntin.messages.turns import pairing_problems

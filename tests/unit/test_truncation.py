@@ -135,7 +135,7 @@ def test_none_is_nothing() -> None:
 
 def test_a_negative_budget_is_refused() -> None:
     """It is always a sum that went wrong somewhere else."""
-    with pytest.raises(ConfigurationError, match="0 or more to cut a text to, got -1"):
+    with pytest.raises(ConfigurationError, match=r"at least 0 \(tokens\), got -1"):
         truncate_to_tokens("text", -1)
 
 

@@ -25,7 +25,7 @@ from muntin.counting.sums import tokens_of
 from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.counting.tokens import TokenCounter, count_tokens
 from muntin.counting.tool_schemas import count_tools
-from muntin.counting.truncation import truncate_to_tokens
+from muntin.counting.truncation import cut_to_tokens, truncate_to_tokens
 
 __all__ = (
     "CLASSES",
@@ -53,6 +53,7 @@ __all__ = (
     "counter_for",
     "counter_name",
     "counts_for",
+    "cut_to_tokens",
     "estimate_tokens",
     "is_exact",
     "media_tokens",

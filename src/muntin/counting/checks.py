@@ -25,9 +25,8 @@ from muntin.counting.counters import (
 from muntin.counting.estimate import estimate_tokens
 from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.errors import ConfigurationError, ContextError
+from muntin.errors import ConfigurationError, ContextError, is_control_flow
 from muntin.messages import Message
-from muntin.runtime import is_control_flow
 
 __all__ = ("AnyCounter", "MessageMaker", "checked_counter", "checked_tokens", "require_whole")
 
@@ -156,8 +155,7 @@ def _tried(counter: Callable[..., Any], name: str, message: MessageMaker | None)
     for make in (message,) if message is not None else (Message, _as_dict):
         for wrap in (list, _alone):
             adapted = _OfMessages(counter, make, wrap)
-            found = _answer(counter, wrap([make(_SAMPLE)]))
-            if _is_count(found) and int(found) <= 2 * len(_SAMPLE):
+            if _counts_text(adapted):
                 return adapted
     if isinstance(answer, Exception):
         raise ConfigurationError(
@@ -168,10 +166,20 @@ def _tried(counter: Callable[..., Any], name: str, message: MessageMaker | None)
     return cast("TokenCounter", counter)
 
 
+def _counts_text(counter: _OfMessages) -> bool:
+    """Return whether a counter of messages works and counts more for a longer text."""
+    short, long = _answer(counter, _SAMPLE), _answer(counter, _SAMPLE * 4)
+    if not (_is_count(short) and _is_count(long)):
+        return False
+    return 0 < int(short) <= 2 * len(_SAMPLE) and int(long) > int(short)
+
+
 def _answer(counter: Callable[..., Any], given: Any) -> Any:
     """Return what the counter returns, or the exception that it raises."""
     try:
         answer = counter(given)
+    except ConfigurationError as error:
+        return error
     except ContextError:
         raise
     except Exception as error:
@@ -195,6 +203,8 @@ def require_whole(tokens: object, counter: object, *, name: str = "counter") -> 
     Raises:
         ConfigurationError: It is not a whole number of at least 0.
     """
+    if inspect.iscoroutine(tokens):
+        tokens.close()
     if not _is_count(tokens):
         raise ConfigurationError(
             f"{name} must return a whole number of tokens of at least 0, and "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from muntin.counting.checks import AnyCounter
     from muntin.counting.tokens import TokenCounter
 
-__all__ = ("truncate_to_tokens",)
+__all__ = ("cut_to_tokens", "truncate_to_tokens")
 
 _CHARACTERS_PER_TOKEN = 8
 """First guess at how much text a token can hold; doubled while it is too little."""
@@ -70,6 +70,18 @@ def truncate_to_tokens(
     counter = checked_counter(counter)
     if keep not in ("head", "ends"):
         raise ConfigurationError(f"keep must be 'head' or 'ends', got {keep!r}")
+    return cut_to_tokens(text, max_tokens, counter, keep=keep, marker=marker)
+
+
+def cut_to_tokens(
+    text: str | None,
+    max_tokens: int,
+    counter: TokenCounter,
+    *,
+    keep: Literal["head", "ends"] = "head",
+    marker: str = "…",
+) -> str:
+    """Cut a text as `truncate_to_tokens` does, with arguments that were checked already."""
     if not text or max_tokens == 0:
         return ""
     text = clean_text(text)

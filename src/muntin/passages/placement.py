@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from muntin.counting import truncate_to_tokens
+from muntin.counting import cut_to_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.passages.allocation import Allocation, Share, allocate
 from muntin.passages.layout import Item
@@ -356,7 +356,7 @@ def _shorten(table: _Table) -> frozenset[int]:
 
 def _cut(table: _Table, number: int) -> bool:
     """Place as much of an item as fits the page, and say whether anything of it does."""
-    content = truncate_to_tokens(
+    content = cut_to_tokens(
         table.items[number].candidate.content,
         table.frame.limit,
         lambda text: table.counted(number, table.with_content(number, text)),

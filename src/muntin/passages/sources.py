@@ -15,9 +15,9 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from muntin.errors import AsyncSourceError, ConfigurationError, SourceError
+from muntin.errors import AsyncSourceError, ConfigurationError, SourceError, is_control_flow
 from muntin.passages.candidates import Candidate
-from muntin.runtime import in_thread, is_control_flow
+from muntin.runtime import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,6 @@ imports `messages` and everything below.
 from __future__ import annotations
 
 from muntin.runtime.comparing import Same, are_equal, characters_of, common_start, remembered
-from muntin.runtime.control_flow import is_control_flow, register_control_flow
 from muntin.runtime.files import (
     discard_leftovers,
     exclusive,
@@ -45,11 +44,9 @@ __all__ = (
     "fair_limit",
     "fair_shares",
     "in_thread",
-    "is_control_flow",
     "keep_copy",
     "largest_within",
     "longest_text",
-    "register_control_flow",
     "remembered",
     "replace_file",
     "replacing",

@@ -17,8 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from muntin.errors import ConfigurationError, SummaryError
-from muntin.runtime.control_flow import is_control_flow
+from muntin.errors import ConfigurationError, SummaryError, is_control_flow
 from muntin.runtime.threads import in_thread
 
 __all__ = ("AnySummarizer", "Flow", "Summarizer", "SummaryRequest", "arun", "run", "summarizer_of")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry, digest
-from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
+from muntin.counting import FRAMING_TOKENS, cut_to_tokens
 from muntin.runtime import fair_limit
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def shortener(
             return tokens if other is text else counter(other)
 
         if max_tokens < _LEAST_MARKED:
-            return truncate_to_tokens(text, max_tokens, known)
+            return cut_to_tokens(text, max_tokens, known)
         return truncate_tool_result(
             text, max_tokens, counter=known, store=store, name=name, prompts=prompts
         )

@@ -6,6 +6,10 @@ repaired. It does not count tokens; it imports `errors`, `prompts` and `text`.
 
 from __future__ import annotations
 
+from muntin.messages.framework_messages import (
+    is_framework_text,
+    register_framework_messages,
+)
 from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
 from muntin.messages.repair import repair
 from muntin.messages.result_order import straight_order
@@ -66,10 +70,12 @@ __all__ = (
     "cut_points",
     "divide",
     "in_flight",
+    "is_framework_text",
     "leading_system",
     "media_of",
     "newest_user",
     "pairing_problems",
+    "register_framework_messages",
     "register_shape",
     "repair",
     "replace_result",

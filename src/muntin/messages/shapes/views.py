@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from muntin.messages.framework_messages import is_framework_text
+
 if TYPE_CHECKING:
     from muntin.messages.message import Role, ToolCall
 
@@ -99,5 +101,9 @@ class MessageView(NamedTuple):
 
     @property
     def is_user_turn(self) -> bool:
-        """Whether a person speaks here: text from the user that nobody injected."""
-        return self.role == "user" and not self.injected
+        """Whether the user wrote this message, and not this library or a framework."""
+        return (
+            self.role == "user"
+            and not self.injected
+            and not is_framework_text(self.text, self.name)
+        )

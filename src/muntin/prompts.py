@@ -72,6 +72,7 @@ ENGLISH: dict[str, str] = {
     ),
     "conversation.superseded": "[Superseded: the same call was made again later]",
     "conversation.duplicate": "[The same text as a later result]",
+    "conversation.shortened": "\n[… shortened here: part of this message was left out …]\n",
     "conversation.interrupted": "[No result: the call was interrupted]",
     "compaction.summary": (
         "Write the recap that will stand in place of the older part of a conversation. Below is "
@@ -187,6 +188,7 @@ CHINESE: dict[str, str] = {
     ),
     "conversation.superseded": "[已被取代：之后又进行了同样的调用]",
     "conversation.duplicate": "[与之后的一个结果相同]",
+    "conversation.shortened": "\n[… 此处已缩短：省略了这条消息的一部分 …]\n",
     "conversation.interrupted": "[没有结果：调用被中断]",
     "compaction.summary": (
         "请写一份概要，用来代替一段对话较早的部分。下面是它的记录，逐条为“说话者: 内容”。"

@@ -191,6 +191,7 @@ def test_the_first_request_is_digested_however_long_ago_it_was(door: Door) -> No
             },
             {"role": "tool", "tool_call_id": f"c{at}", "content": f"Found K-{at}. {'word ' * 150}"},
         ]
+    history.append({"role": "assistant", "content": "All parts are found."})
     history.append({"role": "user", "content": "Where does it go?"})
     fitted = door(fit_messages, afit_messages, history, budget=20_000)
     note = fitted.messages[0]["content"]

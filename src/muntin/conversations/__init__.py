@@ -9,6 +9,7 @@ from __future__ import annotations
 from muntin.conversations.compaction import Compaction, CompactionOutcome, HistoryCompactor
 from muntin.conversations.encodable import clean_messages, cleaned
 from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
+from muntin.conversations.protect import Protected, open_request, protected_set
 from muntin.conversations.recall import plan
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
@@ -20,11 +21,14 @@ __all__ = (
     "ExtractiveSummarizer",
     "FittedMessages",
     "HistoryCompactor",
+    "Protected",
     "afit_messages",
     "clean_messages",
     "cleaned",
     "fit_messages",
+    "open_request",
     "plan",
+    "protected_set",
     "reduce_agent",
     "reduce_plan",
     "reduce_reflection",

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ("asks_something", "is_go_ahead")
+__all__ = ("asks_something", "is_go_ahead", "is_short_reply")
 
 _LONGEST = 60
 """Characters of a go-ahead. A longer message says something of its own."""
+_SHORT, _SHORT_UNSPACED, _FEW_WORDS = 16, 6, 2
+"""Characters and words of a reply too short to be a request, with and without spaces."""
 _QUESTION_TAIL = 400
 """Characters at the end of an assistant message in which a question is looked for."""
 
@@ -142,6 +144,15 @@ def is_go_ahead(text: str) -> bool:
             said = said.replace(phrase, " ")
     found = [word.strip("\u200c\u200d") for word in _WORD.findall(said)]
     return all(word in _GO_AHEAD_WORDS or (len(word) == 1 and word.isdigit()) for word in found)
+
+
+def is_short_reply(text: str) -> bool:
+    """Return whether a message is too short to ask for something, in any language."""
+    said = text.strip()
+    if _QUESTION_MARK.search(said) or any(character.isdigit() for character in said):
+        return False
+    longest = _SHORT_UNSPACED if _SPACELESS.search(said) else _SHORT
+    return len(said) <= longest and len(said.split()) <= _FEW_WORDS
 
 
 def asks_something(text: str) -> bool:

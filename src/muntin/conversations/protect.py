@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from muntin.conversations.approvals import asks_something, is_go_ahead
-from muntin.messages import in_flight, leading_system, newest_user
+from muntin.conversations.approvals import asks_something, is_go_ahead, is_short_reply
+from muntin.messages import in_flight, newest_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,24 +29,29 @@ __all__ = ("OPEN_SHARE", "Protected", "open_request", "protected_set", "share_of
 
 OPEN_SHARE = 0.5
 """Share of the space that the open request may keep."""
+_REPLY_SHARE = 0.2
+"""Share of the space that replies to questions of the assistant may keep: facts tell most of what
+they say in less."""
 _MOST = 64
-"""User messages looked at, from the newest: a request does not go on for longer."""
-_SHORT_APPROVAL = 24
-"""Characters of a message that counts as an approval when tool calls begin only after it."""
+"""User messages of an open request. A longer chain is a log, and only its newest is protected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
     """Positions of protected messages."""
 
-    leading: int
-    """How many system messages open the conversation."""
+    opening: int
+    """How many system messages open the conversation, notes of earlier fits included."""
+    system: tuple[int, ...]
+    """Those of them that the caller wrote."""
     pinned: tuple[int, ...]
     """Messages that the caller pinned."""
     newest: int | None
     """The newest user message; `None` when there is none."""
     earlier: tuple[int, ...]
     """The other messages of the open request, oldest first."""
+    replies: tuple[int, ...]
+    """Those of them that only reply to a question of the assistant, the first message excepted."""
     tail: Unit | None
     """The tool round in flight; its calls stay, its results may be shortened. `None`: none is."""
 
@@ -54,7 +59,7 @@ class Protected:
     def verbatim(self) -> frozenset[int]:
         """Messages that never change: leading system messages, pins and the newest request."""
         newest = () if self.newest is None else (self.newest,)
-        return frozenset((*range(self.leading), *self.pinned, *newest))
+        return frozenset((*self.system, *self.pinned, *newest))
 
 
 def protected_set(views: Sequence[MessageView], found: Sequence[Unit]) -> Protected:
@@ -79,11 +84,14 @@ def protected_set(views: Sequence[MessageView], found: Sequence[Unit]) -> Protec
     """
     newest = newest_user(views)
     opened = open_request(views, found)
+    opening = next((at for at, view in enumerate(views) if view.role != "system"), len(views))
     return Protected(
-        leading=leading_system(views),
+        opening=opening,
+        system=tuple(at for at in range(opening) if not views[at].injected),
         pinned=tuple(at for at, view in enumerate(views) if view.pinned),
         newest=newest,
         earlier=tuple(at for at in opened if at != newest),
+        replies=_replies(views, opened, newest),
         tail=in_flight(views, found),
     )
 
@@ -101,7 +109,19 @@ def open_request(views: Sequence[MessageView], found: Sequence[Unit]) -> tuple[i
             break
         opened.append(older)
         end = newer
-    return tuple(reversed(opened))
+    return tuple(reversed(opened)) if len(opened) <= _MOST else (asked[0],)
+
+
+def _replies(
+    views: Sequence[MessageView], opened: Sequence[int], newest: int | None
+) -> tuple[int, ...]:
+    """Return the messages of the open request that the assistant spoke before."""
+    return tuple(
+        at
+        for before, at in pairwise(opened)
+        if at != newest
+        and any(view.role == "assistant" and view.text for view in views[before + 1 : at])
+    )
 
 
 def _newest_first(views: Sequence[MessageView]) -> list[int]:
@@ -110,7 +130,7 @@ def _newest_first(views: Sequence[MessageView]) -> list[int]:
     for at in range(len(views) - 1, -1, -1):
         if views[at].is_user_turn:
             asked.append(at)
-            if len(asked) == _MOST:
+            if len(asked) > _MOST:
                 break
     return asked
 
@@ -142,8 +162,7 @@ def _goes_on(
         return True
     # In a language without a word list: the assistant only planned, and worked after a short reply.
     return (
-        len(views[newer].text) <= _SHORT_APPROVAL
-        and not any(character.isdigit() for character in views[newer].text)
+        is_short_reply(views[newer].text)
         and not any(at in with_calls for at in range(older, newer))
         and any(at in with_calls for at in range(newer, end))
     )
@@ -154,8 +173,8 @@ def share_of_open_request(
 ) -> dict[int, int]:
     """Divide the space kept for the open request among its messages.
 
-    The newest message and the first one come first, then the newer ones. The newest message is
-    always whole; the others share what is left of half the space.
+    The newest message is always whole. The first one takes what it needs of the rest of half the
+    space. The messages between them stay if all of them fit.
 
     Args:
         protected: What is protected.
@@ -169,9 +188,17 @@ def share_of_open_request(
     left = int(OPEN_SHARE * space)
     if protected.newest is not None:
         left -= sizes[protected.newest]
+    first, others = protected.earlier[:1], protected.earlier[1:]
     shares: dict[int, int] = {}
-    for at in (*protected.earlier[:1], *reversed(protected.earlier[1:])):
+    for at in first:
         share = min(sizes[at], max(left, 0))
         shares[at] = share if share == sizes[at] or share >= least else 0
         left -= shares[at]
+    # All of the others or none: a choice among them would change with every message that follows.
+    replies = [at for at in others if at in protected.replies]
+    added = [at for at in others if at not in protected.replies]
+    for group, room in ((added, left), (replies, min(left, int(_REPLY_SHARE * space)))):
+        needed = sum(sizes[at] for at in group)
+        shares.update({at: sizes[at] if needed <= room else 0 for at in group})
+        left -= needed if needed <= room else 0
     return shares

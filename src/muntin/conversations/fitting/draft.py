@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from muntin.conversations.outline import outline_of
+from muntin.conversations.protect import protected_set
 from muntin.counting import REPLY_TOKENS, media_tokens
 from muntin.errors import ConfigurationError
-from muntin.messages import in_flight, leading_system, newest_user
 from muntin.report import Event
 from muntin.state import is_state_block
 
@@ -40,6 +40,8 @@ Shorten = Callable[[str, int, int, str], str]
 
 _NOTE_ROLES = ("user", "system", "assistant")
 """Roles in which something can be told; `tool` answers a call."""
+_PENDING = 0.1
+"""Share of the budget that a single call without a result may take to stay."""
 _COUNT = "{count}"
 """What stands in a heading for how many messages are left out."""
 
@@ -134,19 +136,21 @@ class Draft:
         )
         views = self.views = self.outline.views
         self.units = self.outline.units
-        self.leading = leading_system(views)
-        self.question = newest_user(views)
-        self.tail = in_flight(views, self.units)
-        self.verbatim = {*self.outline.pinned, *range(self.leading)}
-        if self.question is not None and not views[self.question].results:
-            self.verbatim.add(self.question)
+        protected = self.protected = protected_set(views, self.units)
+        self.leading = protected.opening
+        self.question = protected.newest
+        self.tail = protected.tail
+        self.verbatim = {*protected.verbatim}
+        if self.question is not None and views[self.question].results:
+            self.verbatim.discard(self.question)
         self._names: dict[int, dict[str, str]] = {}
-        held = {self.outline.unit_at[index] for index in self.verbatim}
-        if self.question is not None:
-            held.add(self.outline.unit_at[self.question])
+        required = {self.outline.unit_at[index] for index in protected.verbatim}
         if self.tail is not None:
-            held.add(self.outline.unit_at[self.tail.first])
+            required.add(self.outline.unit_at[self.tail.first])
+        self.required = [self.units[place] for place in sorted(required)]
+        held = {*required, *[self.outline.unit_at[index] for index in protected.earlier]}
         self._held = held
+        self.pending: Unit | None = None
         self.held = [self.units[place] for place in sorted(held)]
 
     def _marked(self, view: MessageView) -> MessageView:
@@ -171,10 +175,23 @@ class Draft:
             if len(unit.indices) == 1 and is_state_block(self.views[index].text):
                 self.drop([unit], "dropped", "superseded")
 
-    def drop_orphans(self) -> None:
-        """Take out results without a call, those that are held excepted."""
+    def drop_broken(self, budget: int) -> None:
+        """Drop results without a call and calls without a result, before any sound unit goes.
+
+        A call that is the only one without a result may wait for a person. It stays while it is
+        small.
+        """
         free = [place for place in self.outline.orphans if place not in self._held]
         self.drop([self.units[place] for place in free], "dropped", "orphaned")
+        dead = self.interrupted()
+        if len(dead) == 1 and self._tokens(dead[0]) <= _PENDING * budget:
+            self._held.add(self.outline.unit_at[dead[0].first])
+            self.pending = dead[0]
+            return
+        self.drop(dead, "dropped", "interrupted")
+
+    def _tokens(self, unit: Unit) -> int:
+        return sum(self.size[index] for index in unit.indices)
 
     def drop(self, units: Sequence[Unit], kind: DecisionKind, reason: Reason) -> None:
         """Take whole units out."""
@@ -196,6 +213,30 @@ class Draft:
         shape = self.measured[index].shape
         self._replace(index, shape.with_results(self.messages[index], texts, bare=bare))
         self.why[index] = ("shortened", reason)
+
+    def may_cut_text(self, index: int) -> bool:
+        """Return whether the text of a message may be shortened."""
+        view = self.views[index]
+        # Thinking is bound to its message, and a piece of a model turn to its neighbours.
+        bound = view.results or view.signed or view.reasoning or view.leads or view.item
+        return bool(
+            view.text
+            and view.role in ("user", "assistant")
+            and not bound
+            and not view.injected
+            and index not in self.verbatim
+            and not self.is_out(index)
+        )
+
+    def text_tokens(self, index: int) -> int:
+        """Count the text of a message as it was given."""
+        return self.counter(self.views[index].text)
+
+    def write_text(self, index: int, text: str) -> None:
+        """Replace the text of one message by a shortened one."""
+        shape = self.measured[index].shape
+        self._replace(index, shape.with_text(self.messages[index], text))
+        self.why[index] = ("shortened", "oversized")
 
     def restore(self, index: int) -> None:
         """Put a shortened message back as it was."""
@@ -294,9 +335,9 @@ class Draft:
         return summed.astype(np.int64)
 
     def loose(self) -> NDArray[np.bool_]:
-        """Mark the units that are neither held, nor out, nor waiting for a result."""
+        """Mark the units that are neither held nor out."""
         marked = self.sizes_of_units() > 0
-        marked[[*self._held, *self.outline.unanswered]] = False
+        marked[[*self._held]] = False
         return marked
 
     def interrupted(self) -> list[Unit]:
@@ -311,6 +352,11 @@ class Draft:
     def written(self) -> dict[str, int]:
         """Tokens of what this library wrote in."""
         return {"digest": self.note_tokens, "state": self.state_tokens}
+
+    def release(self, unit: Unit) -> None:
+        """Let a unit of the open request be dropped like any other."""
+        self._held.discard(self.outline.unit_at[unit.first])
+        self.held = [held for held in self.held if held is not unit]
 
     def folded(self) -> list[Unit]:
         """List the units that are out, oldest first."""

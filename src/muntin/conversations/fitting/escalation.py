@@ -17,6 +17,7 @@ from muntin.conversations.fitting.folding import (
     tell_less,
     write_note,
 )
+from muntin.conversations.fitting.requests import limit_open_request, shorten_open_request
 from muntin.conversations.fitting.shortening import (
     LEAST_TEXT,
     drop_repeats,
@@ -46,7 +47,7 @@ def require_room(draft: Draft, plan: Plan) -> int:
         ContextWindowExceeded: The protected part alone is over the budget.
     """
     parts: dict[str, int] = {}
-    for unit in draft.held:
+    for unit in draft.required:
         for index in unit.indices:
             name = _part_name(draft, unit, index)
             parts[name] = parts.get(name, 0) + _least(draft, index)
@@ -85,16 +86,17 @@ def shrink(draft: Draft, plan: Plan) -> Flow[None]:
         ContextWindowExceeded: The protected part alone is over the budget.
     """
     floor = require_room(draft, plan)
+    draft.drop_broken(plan.budget)
     fixed = draft.overhead + sum(draft.size[: draft.leading])
     room = max(plan.budget - fixed, 0)
     slack = _SLACK_BESIDE_RECALL if plan.question else _SLACK
     target = max(plan.budget - int(slack * room), floor)
-    draft.drop_orphans()
     if draft.total > target:
         drop_repeats(draft, plan)
     if draft.total > target:
         shorten_old(draft, plan, target, room)
     if draft.total > target:
+        limit_open_request(draft, plan, room)
         yield from fold(draft, plan, target, room)
     if draft.total > plan.budget:
         _shorten_last(draft, plan, target)
@@ -118,9 +120,13 @@ def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
         fold_everything(draft, plan)
     if draft.total > plan.budget and draft.note_text:
         write_note(draft, plan, "")
+    if draft.total > plan.budget and draft.pending is not None:
+        draft.drop([draft.pending], "dropped", "interrupted")
     if draft.total > plan.budget:
-        draft.drop(draft.interrupted(), "dropped", "interrupted")
+        shorten_open_request(draft, plan, plan.budget)
     if draft.total > plan.budget:
         draft.write_note(None)
+    if draft.total > plan.budget:
+        shorten_open_request(draft, plan, plan.budget)
     if draft.total > plan.budget or draft.note is None:
         shorten_held(draft, plan, plan.budget)

@@ -53,8 +53,6 @@ _TRIES = 3
 """How often a digest is written by estimate before every try is counted whole."""
 _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
-_TASK = 0.06
-"""Share of the room the first request may take to stay word for word."""
 _ENTRY_CHARACTERS = 20_000
 """Characters of one message that are looked at where nothing else bounds them."""
 _CHARACTERS_PER_TOKEN = 100
@@ -67,7 +65,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     """Take old units out and leave a note, so that the draft comes to `target` if it can."""
     for index in [i for i in draft.changed if draft.why[i][1] == "oversized"]:
         draft.restore(index)
-    marked = _foldable(draft, keep_task_within=int(_TASK * room))
+    marked = draft.loose()
     if not marked.any():
         return
     cap = cap_for(_CAP_IN_TAIL, room)
@@ -135,15 +133,6 @@ def _choose(
         folded, kept = chosen(spent)
         text, _ = _facts(draft, plan, folded, draft.allowance)
     return folded, kept, text
-
-
-def _foldable(draft: Draft, *, keep_task_within: int) -> NDArray[np.bool_]:
-    """Mark the units that may go: not held, no open calls, not the first request."""
-    marked = draft.loose()
-    task = draft.outline.first_user
-    if task is not None and draft.size[task] <= keep_task_within:
-        marked[draft.outline.unit_at[task]] = False
-    return marked
 
 
 def _oldest(sizes: NDArray[np.int64], excess: int, step: int) -> int:
@@ -363,8 +352,8 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
 
 
 def fold_everything(draft: Draft, plan: Plan) -> None:
-    """Take out all that is not held: the first request too, and calls nobody answered."""
-    gone = draft.pick(_foldable(draft, keep_task_within=-1))
+    """Drop every unit that is not held."""
+    gone = draft.pick(draft.loose())
     if draft.note_text:
         draft.drop(gone, "summarised", "digested")
     else:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chats import Recorder, call, chat, result, said
 from muntin.conversations.compaction import HistoryCompactor
-from muntin.conversations.compaction.transcript import parts_of
+from muntin.conversations.transcript import parts_of
 from muntin.counting.tokens import count_tokens
 from muntin.messages.message import Message, ToolCall
 from strategies import nasty_text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from concurrent.futures import Future
 
-    from muntin.conversations.compaction.condense import Verdict
+    from muntin.conversations.asking import Verdict
 
 __all__ = ("Flight",)
 

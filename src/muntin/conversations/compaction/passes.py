@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from muntin.conversations.compaction.condense import Condenser, Verdict
+from muntin.conversations.asking import Condenser, Verdict
 from muntin.conversations.compaction.flight import Flight
 from muntin.conversations.compaction.fold import (
     Fold,
@@ -28,7 +28,7 @@ from muntin.conversations.compaction.memory import Memory
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
 from muntin.conversations.compaction.recap import Recap
 from muntin.conversations.compaction.trail import Refusal
-from muntin.conversations.compaction.transcript import Transcriber
+from muntin.conversations.transcript import Transcriber
 from muntin.counting import FRAMING_TOKENS, counts_for
 from muntin.state import is_state_block
 

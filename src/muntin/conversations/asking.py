@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.conversations.compaction.transcript import parts_of
+from muntin.conversations.transcript import parts_of
 from muntin.counting import truncate_to_tokens
 from muntin.errors import SummaryError
 from muntin.runtime import SummaryRequest

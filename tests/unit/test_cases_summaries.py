@@ -88,11 +88,11 @@ def test_a_useless_summary_replaces_nothing(name: str) -> None:
 def test_an_earlier_summary_outlives_a_useless_one(name: str) -> None:
     """A summary of nothing new, or none at all, wiped the one there was."""
     history = [S, *talk(12), U("so?")]
-    compactor = HistoryCompactor(saying("The order is A-1009."), keep_recent=2, trigger_tokens=300)
-    assert "A-1009" in text_of(compactor.compact(history))
+    compactor = HistoryCompactor(saying("The order is late."), keep_recent=2, trigger_tokens=300)
+    assert "order is late" in text_of(compactor.compact(history))
     grown = [*history, *talk(12), U("and?")]
     out = compactor.compact(grown, summarize=USELESS[name])
-    assert "[Recap] The order is A-1009." in text_of(out)
+    assert "[Recap] The order is late." in text_of(out)
     assert out[-len(grown) + len(history) :] == grown[len(history) :]
 
 
@@ -133,7 +133,7 @@ def test_a_failing_summariser_is_not_asked_for_ever() -> None:
 
 def test_a_summary_that_always_hits_its_cap_is_cut_and_said_to_be() -> None:
     """A cap shared with reasoning fails, or cuts in silence in the middle of a word."""
-    endless = " ".join(f"Fact {at} is {at * 7}." for at in range(400))
+    endless = " ".join("Fact is fact." for _ in range(60))
     compactor = HistoryCompactor(
         saying(endless), keep_recent=2, trigger_tokens=1_000, max_summary_tokens=120
     )
@@ -144,7 +144,7 @@ def test_a_summary_that_always_hits_its_cap_is_cut_and_said_to_be() -> None:
     assert (outcome.reason, outcome.shortened) == ("compacted", True)
     recap = view(out[1]).text
     assert count_tokens(recap) <= 120
-    assert recap.endswith("…")
+    assert recap.endswith("fact. …")
     assert endless.startswith(recap.removeprefix("[Recap] ").removesuffix("…"))
 
 
@@ -163,7 +163,7 @@ def test_any_reply_covers_or_changes_nothing(reply: Any, turns: int, keep: int, 
     )
     done = compactor.fold(history)
     out = list(done.messages)
-    if done.outcome.reason != "compacted":
+    if done.outcome.reason != "compacted" and not done.outcome.extracted:
         assert done.messages is history
         return
     assert out[0] is S

@@ -1,134 +1,291 @@
-"""Ask for a recap and judge what comes back: the policy of one pass.
+"""Ask for a summary in requests that fit the summariser, and judge what comes back.
 
-A text within the summariser's own budget takes one request. A larger one is divided, each part is
-summarised, and the summaries are merged, as often as it takes. A reply that is blank, that repeats
-what it was given, or that is no shorter than it is refused: a refused or failed summary changes
-nothing. A reply over its cap is cut by counting, prefix included, and said to be.
+One request takes the instruction, the text and the answer; all three fit the summariser's window.
+A longer text is divided: each part is summarised, and the summaries are summarised, as often as it
+takes. A bad summary of a part is replaced by an extraction; a bad final summary is refused with its
+fault (`judgement`). A request that failed, or whose answer was refused, is remembered and not made
+again with the same summariser.
+
+What takes the place of a refused summary is decided by the caller.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from muntin.conversations.judgement import SummaryFault, bare_summary, fault_of, has_content
+from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import parts_of
-from muntin.counting import truncate_to_tokens
+from muntin.counting import (
+    FRAMING_TOKENS,
+    REPLY_TOKENS,
+    is_exact,
+    truncate_to_tokens,
+)
 from muntin.errors import SummaryError
-from muntin.runtime import SummaryRequest
-from muntin.text import clean_text
+from muntin.runtime import Same, SummaryRequest
+from muntin.text import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from muntin.conversations.compaction.outcome import CompactionReason
     from muntin.counting import TokenCounter
     from muntin.runtime import Flow
 
-__all__ = ("Condenser", "Verdict")
+__all__ = ("UNKNOWN_WINDOW", "Asking", "Summary", "cut_to", "window_of")
 
+UNKNOWN_WINDOW = 16_000
+"""Tokens of one request where no window is known: half of what small models read."""
+_OUTPUT_SHARE = 3
+"""The answer takes at most one part in so many of a window."""
+_BRIEF_SHARE = 4
+"""An instruction above one part in so many of a window is replaced by the brief one."""
 _SHRINK = 4
-"""A part's summary takes at most this fraction of a request, so that merging comes to an end."""
+"""The summary of a part takes at most one part in so many of a request, so that merging ends."""
+_LEAST_TEXT = 24
+"""Tokens of text below which a request is not worth making."""
+_FRAMING = 2 * FRAMING_TOKENS + REPLY_TOKENS
+_EXACT, _INEXACT = 0.98, 0.90
+"""Share of a window that is used, by whether the counter is exact: joined counts may differ."""
+_SENTENCE_SHARE = 2 / 3
+"""A cut falls back to the end of a sentence if so much of the text stays."""
+_MOST_FAILURES = 256
+
+_Key: TypeAlias = tuple[Same, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Say what a pass came to."""
+class Summary:
+    """A summary that may be used, or the reason why there is none."""
 
-    reason: CompactionReason
-    """`compacted`, or what was wrong with the summary."""
     text: str = ""
-    """The recap without its prefix; empty unless compacted."""
+    """The summary, without a label; empty when there is a fault."""
+    fault: SummaryFault | None = None
+    """Why there is none; `None` when there is one."""
     calls: int = 0
-    """Summaries asked for."""
+    """Requests that were made."""
     shortened: bool = False
-    """Whether it was over its cap."""
+    """Whether the answer was longer than asked for and had to be cut."""
     error: str | None = None
     """What the summariser raised; `None` when it raised nothing."""
 
 
-class _Refused(Exception):  # noqa: N818 - a verdict on its way, caught below
-    def __init__(self, reason: CompactionReason) -> None:
-        self.reason: CompactionReason = reason
-        super().__init__(reason)
+class _Refused(Exception):  # noqa: N818 - carries a fault to `Asking.flow`, never leaves this module
+    def __init__(self, fault: SummaryFault, error: str | None = None) -> None:
+        self.fault: SummaryFault = fault
+        self.error = error
+        super().__init__(fault)
+
+
+class _Failures:
+    """Remember which requests failed with which summariser. Bounded, safe between threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: OrderedDict[_Key, tuple[SummaryFault, str | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: _Key) -> tuple[SummaryFault, str | None] | None:
+        with self._lock:
+            return self._known.get(key)
+
+    def add(self, key: _Key, fault: SummaryFault, error: str | None) -> None:
+        with self._lock:
+            self._known[key] = (fault, error)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+
+_failures = _Failures(_MOST_FAILURES)
 
 
 @dataclass(slots=True, kw_only=True)
-class Condenser:
-    """Make one recap out of an earlier one and what was said since."""
+class Asking:
+    """How summaries are requested: the texts, the window and who is asked."""
 
     counter: TokenCounter
-    """Counts requests and recaps."""
+    """Counts requests and summaries."""
     instruction: str
-    """For a text that starts a recap."""
+    """For a text that is summarised for the first time."""
     merge_instruction: str
-    """For a text that continues one."""
-    prefix: str
-    """What the recap will start with; charged to its cap."""
-    room: int
-    """Tokens of text one request may carry."""
-    calls: int = 0
+    """For a summary that is brought up to date, and for summaries of parts."""
+    brief_instruction: str
+    """In place of both where the window is small."""
+    window: int
+    """Tokens of one request, instruction and answer included."""
+    max_input: int | None = None
+    """Tokens of instruction and text together; `None` for what the window leaves."""
+    max_output: int | None = None
+    """Tokens the summariser sets aside for an answer, whatever is asked for; `None` if unknown."""
+    labels: tuple[str, ...] = ()
+    """Labels the summary will get, and may come with."""
+    summarizer: object = None
+    """The summariser, as the key of failed requests. Only `flow`'s driver calls it."""
+    calls: int = field(default=0, init=False)
+    _slack: int = field(default=0, init=False)
 
-    def flow(self, previous: str, entries: Sequence[str], *, hint: int, cap: int) -> Flow[Verdict]:
-        """Summarise.
+    def flow(
+        self, entries: Sequence[str], *, max_tokens: int, previous: str = "", slack: int = 0
+    ) -> Flow[Summary]:
+        """Ask for a summary of some entries.
 
         Args:
-            previous: The recap so far; empty when there is none.
-            entries: What was said since, written down.
-            hint: Tokens to ask for.
-            cap: Tokens the recap with its prefix may take.
+            entries: The record, one entry each. Long ones lose their middle.
+            max_tokens: Tokens the summary may take.
+            previous: The summary so far; empty when there is none.
+            slack: Tokens by which a summary may be longer than its source.
         """
+        self.calls, self._slack = 0, slack
+        asked = max(1, min(max_tokens, self.window // _OUTPUT_SHARE))
         try:
-            given, reply = yield from self._reply(previous, entries, hint)
-            return self._judged(given, reply, cap)
+            said = yield from self._summary(entries, previous, asked)
         except _Refused as refused:
-            return Verdict(reason=refused.reason, calls=self.calls)
-        except SummaryError as error:
-            late = isinstance(error.__cause__, TimeoutError)
-            reason = "summary_late" if late else "summary_failed"
-            return Verdict(reason=reason, calls=self.calls, error=str(error))
-        except Exception as error:  # noqa: BLE001 - however a summary fails, nothing is lost by it
-            described = f"{type(error).__name__}: {error}"
-            return Verdict(reason="summary_failed", calls=self.calls, error=described)
+            return Summary(fault=refused.fault, calls=self.calls, error=refused.error)
+        text = cut_to(said, max_tokens, self.counter)
+        if not has_content(text):
+            return Summary(fault="summary_cut", calls=self.calls)
+        return Summary(text=text, calls=self.calls, shortened=text != said)
 
-    def _reply(self, previous: str, entries: Sequence[str], hint: int) -> Flow[tuple[str, str]]:
-        """Ask in as many requests as it takes; return what the last one was given, and gave."""
-        previous = truncate_to_tokens(previous, self.room // 2, self.counter)
-        told = [previous] if previous else []
-        instruction = self.merge_instruction if previous else self.instruction
-        while len(parts := parts_of([*told, *entries], self.room, self.counter)) > 1:
-            share = max(1, min(hint, self.room // _SHRINK))
-            summaries: list[str] = []
-            for part in parts_of(entries, self.room, self.counter):
-                if self.counter(part) <= share:  # short enough as it is
-                    summaries.append(part)
-                    continue
-                reply = yield from self._ask(part, self.instruction, share)
-                summaries.append(truncate_to_tokens(reply, share, self.counter))
+    def _summary(self, entries: Sequence[str], previous: str, asked: int) -> Flow[str]:
+        """Ask in as many requests as it takes and return the last answer."""
+        first, merge = self.instruction, self.merge_instruction
+        longest = max(map(self.counter, (first, merge)))
+        if longest > self.window // _BRIEF_SHARE:
+            first = merge = self.brief_instruction
+            longest = self.counter(first)
+        room = self._room(longest, asked)
+        if room < _LEAST_TEXT:
+            raise _Refused("summary_no_room")
+        told = [self._bounded(previous, room // 2)] if previous else []
+        entries = [self._bounded(entry, room // 2) for entry in entries]
+        instruction = merge if previous else first
+        while len(parts := parts_of([*told, *entries], room, self.counter)) > 1:
+            share = max(1, min(asked, room // _SHRINK))
+            summaries = yield from self._parts(entries, room, first, share)
             if len(summaries) >= len(entries) and len(summaries) > 1:
-                raise _Refused("summary_useless")  # nothing got smaller: it would never end
-            entries, instruction = summaries, self.merge_instruction
-        text = parts[0]
-        return text, (yield from self._ask(text, instruction, hint))
+                raise _Refused("summary_grew")  # nothing got smaller: it would never end
+            entries, instruction = summaries, merge
+        if not parts:
+            raise _Refused("summary_empty")
+        return (yield from self._ask(parts[0], instruction, asked))
+
+    def _parts(
+        self, entries: Sequence[str], room: int, instruction: str, share: int
+    ) -> Flow[list[str]]:
+        """Summarise a long record part by part."""
+        summaries: list[str] = []
+        refused: _Refused | None = None
+        asked = good = 0
+        for part in parts_of(entries, room, self.counter):
+            if self.counter(part) <= share:
+                summaries.append(part)
+                continue
+            asked += 1
+            try:
+                said = yield from self._ask(part, instruction, share)
+                good += 1
+            except _Refused as problem:
+                if problem.fault in ("summary_failed", "summary_late"):
+                    raise
+                refused = problem
+                said = ExtractiveSummarizer(counter=self.counter)(part, max_tokens=share)
+            summaries.append(cut_to(said, share, self.counter))
+        if refused is not None and not good:
+            raise refused
+        return summaries
+
+    def _room(self, instruction: int, asked: int) -> int:
+        """Return the tokens of text that a request can take."""
+        output = asked
+        if self.max_output is not None:
+            output = max(asked, min(self.max_output, self.window // 2))
+        share = _EXACT if is_exact(self.counter) else _INEXACT
+        room = int(share * (self.window - output - _FRAMING)) - instruction
+        return room if self.max_input is None else min(room, self.max_input - instruction)
+
+    def _bounded(self, text: str, most: int) -> str:
+        if len(text) <= most // 4:
+            return text
+        return truncate_to_tokens(text, most, self.counter, keep="ends")
 
     def _ask(self, text: str, instruction: str, max_tokens: int) -> Flow[str]:
+        """Make one request, unless it failed before; return what the answer says."""
+        key = self._key(text, instruction, max_tokens)
+        known = _failures.get(key) if key else None
+        if known is not None:
+            raise _Refused(*known)
+        fault: SummaryFault | None
+        error: str | None = None
+        said = ""
         self.calls += 1
-        reply = yield SummaryRequest(text=text, instruction=instruction, max_tokens=max_tokens)
-        said = clean_text(reply).strip()
-        said = said.removeprefix(self.prefix.strip()).lstrip() if self.prefix.strip() else said
-        if not said:
-            raise _Refused("summary_empty")
-        return said
+        try:
+            reply = yield SummaryRequest(text=text, instruction=instruction, max_tokens=max_tokens)
+        except SummaryError as problem:
+            is_late = isinstance(problem.__cause__, TimeoutError)
+            fault, error = "summary_late" if is_late else "summary_failed", str(problem)
+        except Exception as problem:  # noqa: BLE001 - however a summary fails, nothing is lost by it
+            fault, error = "summary_failed", f"{type(problem).__name__}: {problem}"
+        else:
+            said = bare_summary(reply, self.labels)
+            fault = fault_of(
+                said,
+                text,
+                asked=max_tokens,
+                counter=self.counter,
+                labels=self.labels,
+                slack=self._slack,
+            )
+        if fault is None:
+            return said
+        if key:
+            _failures.add(key, fault, error)
+        raise _Refused(fault, error)
 
-    def _judged(self, given: str, said: str, cap: int) -> Verdict:
-        if said.split() == given.split():
-            raise _Refused("summary_echoed")
-        recap = self.prefix + said
-        shortened = self.counter(recap) > cap
-        if shortened:
-            if self.counter(said) >= self.counter(given):
-                raise _Refused("summary_grew")
-            recap = truncate_to_tokens(recap, cap, self.counter)
-        text = recap.removeprefix(self.prefix)
-        if not recap.startswith(self.prefix) or not text.strip("… \n"):
-            raise _Refused("summary_useless")
-        return Verdict(reason="compacted", text=text, calls=self.calls, shortened=shortened)
+    def _key(self, text: str, instruction: str, max_tokens: int) -> _Key | None:
+        if self.summarizer is None:
+            return None
+        asked = f"{max_tokens}\0{instruction}\0{text}".encode("utf-8", "surrogatepass")
+        return Same(self.summarizer), blake2b(asked, digest_size=16).digest()
+
+
+def cut_to(text: str, max_tokens: int, counter: TokenCounter) -> str:
+    """Cut a summary to a number of tokens, at the end of a sentence where one is near.
+
+    Returns:
+        The text itself when it fits; what is cut ends in "…".
+    """
+    if counter(text) <= max_tokens:
+        return text
+    cut = truncate_to_tokens(text, max_tokens, counter)
+    pieces = sentences(cut)
+    whole = "".join(pieces[:-1]).rstrip()
+    if len(whole) >= _SENTENCE_SHARE * len(cut) and counter(f"{whole} …") <= max_tokens:
+        return f"{whole} …"
+    return cut
+
+
+def window_of(summarizer: Any, *, otherwise: int) -> tuple[int, int | None]:
+    """Return the window of a summariser and what it sets aside for an answer, in tokens.
+
+    Args:
+        summarizer: Any summariser. `context_window` and `max_output_tokens` are read from it, or
+            from its `metadata`, as LlamaIndex models have it.
+        otherwise: The window where it does not say: that of the model it works for.
+    """
+    for holder in (summarizer, getattr(summarizer, "metadata", None)):
+        window = _positive(getattr(holder, "context_window", None))
+        if window is not None:
+            outputs: Iterable[object] = (
+                getattr(holder, name, None) for name in ("max_output_tokens", "num_output")
+            )
+            return window, next(filter(None, map(_positive, outputs)), None)
+    return otherwise, None
+
+
+def _positive(value: object) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value > 0 else None

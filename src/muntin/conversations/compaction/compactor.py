@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
+from muntin.conversations.asking import UNKNOWN_WINDOW, window_of
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
 from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
@@ -28,8 +29,6 @@ __all__ = ("HistoryCompactor",)
 
 MessageT = TypeVar("MessageT")
 
-_INPUT_TOKENS = 16_000
-"""What a summariser of unknown window is given at once: half of what small models read."""
 _LEAST_INPUT_TOKENS = 256
 _WORTHWHILE = 10
 """A pass has to save at least this fraction (one in ...) of the trigger."""
@@ -136,8 +135,10 @@ class HistoryCompactor:
             registry.get("compaction.summary") if summary_prompt is None else summary_prompt
         )
         merge_instruction = registry.get("compaction.merge")
-        longest = max(count(instruction), count(merge_instruction))
-        given = _input_tokens(max_input_tokens, llm, max_summary_tokens)
+        window, max_output = window_of(llm, otherwise=UNKNOWN_WINDOW)
+        most = UNKNOWN_WINDOW if max_input_tokens is None else max_input_tokens
+        if max_input_tokens is not None:
+            window = max(window, 2 * (max_input_tokens + max_summary_tokens))
         self._passes = Passes(
             Rules(
                 keep_recent=keep_recent,
@@ -145,10 +146,13 @@ class HistoryCompactor:
                 max_summary_tokens=max_summary_tokens,
                 min_gain_tokens=min_gain_tokens or max(1, trigger_tokens // _WORTHWHILE),
                 min_update_tokens=min_gain_tokens or max(1, trigger_tokens // _UPDATE),
-                room=max(given - longest, given // 2),
+                window=window,
+                max_input=most,
+                max_output=max_output,
                 recap_role=recap_role,
                 instruction=instruction,
                 merge_instruction=merge_instruction,
+                brief_instruction=registry.get("compaction.brief"),
                 prefix=registry.get("compaction.recap_prefix"),
                 prompts=registry,
                 counter=count,
@@ -306,16 +310,6 @@ def _extraction(counter: TokenCounter) -> AnySummarizer:
     from muntin.conversations.summarize import ExtractiveSummarizer
 
     return ExtractiveSummarizer(counter=counter)
-
-
-def _input_tokens(given: int | None, llm: object, max_summary_tokens: int) -> int:
-    """Say what a summariser may be given at once: as told, as its window leaves, or the default."""
-    if given is not None:
-        return given
-    window = getattr(llm, "context_window", None)
-    if not isinstance(window, int) or window <= 0:
-        return _INPUT_TOKENS
-    return max(_LEAST_INPUT_TOKENS, min(_INPUT_TOKENS, window - max_summary_tokens))
 
 
 def _at_least(least: int, **numbers: object) -> None:

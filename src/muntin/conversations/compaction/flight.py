@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from concurrent.futures import Future
 
-    from muntin.conversations.asking import Verdict
+    from muntin.conversations.asking import Summary
 
 __all__ = ("Flight",)
 
@@ -28,7 +28,7 @@ _leading: ContextVar[tuple[Flight, ...]] = ContextVar("muntin_flights", default=
 class Flight:
     """A pass that is being made."""
 
-    verdict: Verdict | None = None
+    verdict: Summary | None = None
     """What the summariser gave; `None` until then, and when the pass was cancelled."""
 
     def __init__(self, digest: bytes) -> None:
@@ -52,10 +52,10 @@ class Flight:
         """Wake those who wait. Called once, when the next pass may begin."""
         self._landed.set_result(None)
 
-    def failure_at(self, digest: bytes) -> Verdict | None:
+    def failure_at(self, digest: bytes) -> Summary | None:
         """Return what went wrong, if the pass failed over the very prefix of this digest."""
         verdict = self.verdict
-        if verdict is None or verdict.reason == "compacted" or digest != self._digest:
+        if verdict is None or verdict.text or digest != self._digest:
             return None
         return replace(verdict, calls=0)
 

@@ -1,31 +1,31 @@
-"""What one compaction did, or why it did nothing: the values callers and reports read."""
+"""The result of a compaction: the messages, what was done and why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from muntin.conversations.judgement import SummaryFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ("Compaction", "CompactionOutcome", "CompactionReason")
 
-CompactionReason = Literal[
-    "under_trigger",
-    "nothing_to_fold",
-    "too_little_to_fold",
-    "reused",
-    "compacted",
-    "summary_failed",
-    "summary_late",
-    "summary_empty",
-    "summary_echoed",
-    "summary_grew",
-    "summary_useless",
-    "not_retried",
-    "in_flight",
-    "history_changed",
-]
+CompactionReason: TypeAlias = (
+    Literal[
+        "under_trigger",
+        "nothing_to_fold",
+        "too_little_to_fold",
+        "reused",
+        "compacted",
+        "summary_useless",
+        "not_retried",
+        "in_flight",
+        "history_changed",
+    ]
+    | SummaryFault
+)
 """Why the returned messages are what they are.
 
 * `under_trigger`: the history is small enough.
@@ -33,16 +33,14 @@ CompactionReason = Literal[
 * `too_little_to_fold`: folding what may be folded would save less than the minimum gain.
 * `reused`: an earlier recap still serves, no model was asked.
 * `compacted`: a new recap was made.
-* `summary_failed`: the summariser raised; `error` says what.
-* `summary_late`: it gave no answer in time.
-* `summary_empty`: it returned nothing, or white space.
-* `summary_echoed`: it returned what it was given.
-* `summary_grew`: its summary was no shorter than what it was given.
 * `summary_useless`: its summary would save less than the minimum gain.
 * `not_retried`: an earlier pass over the same messages failed or was useless; more must be said
   first.
 * `in_flight`: this very thread is in the middle of compacting this conversation.
 * `history_changed`: messages that were being summarised were changed or removed meanwhile.
+* A `SummaryFault`: the summary was refused. Where it was wrong rather than missing (cut, too long,
+  carried on, invented, unrelated), an extraction takes its place and `extracted` is true; else the
+  history comes back.
 """
 
 
@@ -62,6 +60,8 @@ class CompactionOutcome:
     """What this call newly put into the recap: message ids, digests where there is no id."""
     model_calls: int = 0
     """Summaries asked for by this call, failed ones included."""
+    extracted: bool = False
+    """Whether the summary was refused and an extraction took its place."""
     shortened: bool = False
     """Whether the summary was over its cap and had to be cut."""
     effective: bool = False

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from muntin.conversations.asking import Condenser, Verdict
+from muntin.conversations.asking import Asking, Summary
 from muntin.conversations.compaction.flight import Flight
 from muntin.conversations.compaction.fold import (
     Fold,
@@ -28,8 +28,9 @@ from muntin.conversations.compaction.memory import Memory
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
 from muntin.conversations.compaction.recap import Recap
 from muntin.conversations.compaction.trail import Refusal
+from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
-from muntin.counting import FRAMING_TOKENS, counts_for
+from muntin.counting import FRAMING_TOKENS, counts_for, truncate_to_tokens
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
@@ -46,19 +47,25 @@ __all__ = ("Pass", "Passes", "RecapRole", "Rules")
 RecapRole: TypeAlias = Literal["system", "user", "assistant"]
 """Who may say a recap."""
 
-_SMALL_TOKENS = 32
-_SMALL_SLACK = 12
-"""Fewer tokens than the first are rounding for the most part and cannot be judged by their sum; a
-recap may then take so many more than what it stands for."""
-_ASK_TOKENS = 64
-"""However small the trigger, a summariser is not asked for less than a sentence or two."""
+_SMALL_TRIGGER, _SMALL_TOKENS, _SMALL_SLACK = 16, 32, 12
+"""A trigger below the first is a demonstration with messages of a few words. A recap of fewer
+tokens than the second may then take so many more than what it replaces."""
+_LEAST_EXTRACT = 16
+"""Tokens below which an extraction says nothing."""
 _PATIENCE = 3
 """Failures in a row after which a pass waits until there is more to fold."""
 _MORE = 4
 """After a useless pass there must be more to fold: one part in so many, or the minimum gain."""
-_USELESS: frozenset[CompactionReason] = frozenset(
-    {"summary_echoed", "summary_grew", "summary_useless"}
+_USELESS: frozenset[CompactionReason | None] = frozenset(
+    {"summary_echoed", "summary_grew", "summary_no_room", None}
 )
+_WRONG: frozenset[CompactionReason | None] = frozenset(
+    {
+        *("summary_cut", "summary_too_long", "summary_carried_on"),
+        *("summary_invented", "summary_unrelated"),
+    }
+)
+"""Faults of a summary that is there and must not be used: an extraction takes its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +77,13 @@ class Rules:
     max_summary_tokens: int
     min_gain_tokens: int
     min_update_tokens: int
-    room: int
+    window: int
+    max_input: int
+    max_output: int | None
     recap_role: RecapRole
     instruction: str
     merge_instruction: str
+    brief_instruction: str
     prefix: str
     prompts: PromptRegistry
     counter: TokenCounter
@@ -93,7 +103,7 @@ class Pass:
     fold: Fold
     folded: tuple[str, ...]
     before: int
-    flow: Flow[Verdict]
+    flow: Flow[Summary]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,9 @@ class Passes:
         self.rules = rules
         self._counts = counts_for(rules.counter)
         self._memory = Memory(self._counts, self._kind_of, max_recaps=rules.max_conversations)
-        self._transcriber = Transcriber(rules.prompts, rules.counter, entry_tokens=rules.room // 2)
+        self._transcriber = Transcriber(
+            rules.prompts, rules.counter, entry_tokens=max(1, rules.window // 4)
+        )
         self._ratio = getattr(rules.counter, "ratio", None)
         self._lock = threading.Lock()
 
@@ -144,19 +156,20 @@ class Passes:
             if trail.flight is not None:
                 return trail.flight
             failure = landed.failure_at(trail.chain[fold.covered]) if landed else None
-            if failure is not None:  # those who waited share it, they do not try in turn
-                return self._as_it_stands(history, found, failure.reason, failure)
+            if failure is not None:  # callers that waited share it, they do not try in turn
+                reason = failure.fault or "summary_useless"
+                return self._as_it_stands(history, found, reason, failure)
             if self._is_refused(trail, fold, summarizer):
                 return self._as_it_stands(history, found, "not_retried")
             return self._pass(found, fold)
 
     def finish(
-        self, history: Sequence[Any], made: Pass, verdict: Verdict, summarizer: object
+        self, history: Sequence[Any], made: Pass, verdict: Summary, summarizer: object
     ) -> Compaction:
         """Remember what a pass came to and return the history as it stands now."""
         with self._lock:
             trail = made.trail
-            if verdict.reason == "compacted":
+            if verdict.text:
                 trail.failures, trail.refusal = 0, None
                 recap = Recap(
                     digest=made.digest.hex(),
@@ -168,18 +181,20 @@ class Passes:
             else:
                 trail.failures += 1
                 enough = 0
-                if verdict.reason in _USELESS or trail.failures >= _PATIENCE:
+                if verdict.fault in _USELESS or trail.failures >= _PATIENCE:
                     tokens = made.fold.tokens
                     enough = tokens + max(self.rules.min_gain_tokens, tokens // _MORE)
                 trail.refusal = Refusal(summarizer, made.history, enough)
             found = self._look(history)
-            if verdict.reason != "compacted":
-                return self._as_it_stands(history, found, verdict.reason, verdict)
+            reason: CompactionReason = verdict.fault or "compacted"
+            if not verdict.text:
+                reason = verdict.fault or "summary_useless"
+                return self._as_it_stands(history, found, reason, verdict)
             chain = found.trail.chain
             if made.fold.covered >= len(chain) or chain[made.fold.covered] != made.digest:
                 return self._as_it_stands(history, found, "history_changed", verdict)
             saved = made.before - self._tokens_now(found)
-            done = self._as_it_stands(history, found, "compacted", verdict)
+            done = self._as_it_stands(history, found, reason, verdict)
             return replace(
                 done,
                 outcome=replace(
@@ -323,7 +338,7 @@ class Passes:
         history: Sequence[Any],
         found: _Found,
         reason: CompactionReason,
-        verdict: Verdict | None = None,
+        verdict: Summary | None = None,
     ) -> Compaction:
         recap = found.recap
         outcome = CompactionOutcome(
@@ -332,6 +347,7 @@ class Passes:
             tokens_after=self._tokens_now(found),
             covered=recap.covered - len(recap.held) if recap else 0,
             model_calls=verdict.calls if verdict else 0,
+            extracted=bool(verdict and verdict.fault and verdict.text),
             shortened=verdict.shortened if verdict else False,
             error=verdict.error if verdict else None,
         )
@@ -358,17 +374,20 @@ class Passes:
         entries = [trail.entries[at] for at in fold.places]
         before = fold.tokens + self._note_tokens(trail, found.recap)
         allowed = before - rules.min_gain_tokens
-        if before < _SMALL_TOKENS:
-            allowed = before + _SMALL_SLACK
+        slack = 0
+        if before < _SMALL_TOKENS and rules.trigger_tokens < _SMALL_TRIGGER:
+            slack = _SMALL_SLACK
+            allowed = before + slack
         cap = max(0, min(rules.max_summary_tokens, allowed))
-        wanted = max(_ASK_TOKENS, rules.trigger_tokens // 2)
-        hint = max(1, min(cap, wanted) - rules.counter(rules.prefix))
-        condenser = Condenser(
+        asking = Asking(
             counter=rules.counter,
             instruction=rules.instruction,
             merge_instruction=rules.merge_instruction,
-            prefix=rules.prefix,
-            room=rules.room,
+            brief_instruction=rules.brief_instruction,
+            window=rules.window,
+            max_input=rules.max_input,
+            max_output=rules.max_output,
+            labels=(rules.prefix,),
         )
         earlier = [found.recap.text] if found.recap else []
         earlier += [self._unprefixed(entry.view) for entry in entries if entry.kind == "recap"]
@@ -388,10 +407,30 @@ class Passes:
             fold=fold,
             folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
             before=self._tokens_now(found),
-            flow=condenser.flow(
-                self._transcriber.recap("\n".join(earlier)), written, hint=hint, cap=cap
+            flow=self._recap(
+                asking, self._transcriber.recap("\n".join(earlier)), written, cap, slack
             ),
         )
+
+    def _recap(
+        self, asking: Asking, previous: str, entries: list[str], cap: int, slack: int
+    ) -> Flow[Summary]:
+        """Ask for a recap of at most `cap` tokens with its prefix; extract it if it is wrong."""
+        counter, prefix = self.rules.counter, self.rules.prefix
+        most = cap - counter(prefix)
+        if most < 1:
+            return Summary()
+        made = yield from asking.flow(entries, max_tokens=most, previous=previous, slack=slack)
+        if made.fault in _WRONG and most >= _LEAST_EXTRACT:
+            record = "\n".join([previous, *entries] if previous else entries)
+            extract = ExtractiveSummarizer(counter=counter)(record, max_tokens=most)
+            made = replace(made, text=extract)
+        # Joined with its prefix a text may cost more than alone.
+        recap = prefix + made.text
+        if made.text and counter(recap) > cap:
+            text = truncate_to_tokens(recap, cap, counter).removeprefix(prefix)
+            made = replace(made, text=text if text.strip("… \n") else "", shortened=True)
+        return made
 
     def _unprefixed(self, view: MessageView) -> str:
         return view.text.removeprefix(self.rules.prefix.strip()).strip()

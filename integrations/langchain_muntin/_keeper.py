@@ -332,6 +332,7 @@ class Keeper:
             messages=talk,
             arguments={
                 "budget": budget,
+                "window": None if desk.window is None else max(desk.window, budget),
                 "tools": desk.tools,
                 "summarizer": self.summarizer,
                 "store": self.store,

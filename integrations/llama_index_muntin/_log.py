@@ -294,7 +294,7 @@ class ConversationLog(BaseModel):
             self._folding = False
             if done is None or fold.epoch != self._epoch:
                 return False
-            if done.outcome.reason != "compacted":
+            if not done.outcome.compacted:
                 self._patience = fold.tokens + int(limit * _AGAIN)
                 return False
             kept: set[int] = set()

@@ -367,8 +367,9 @@ class CompactingMemory(LivingMemory):
         self._expect()
         if self.summarizer is not None and done.outcome.reason.startswith("summary_"):
             why = f": {done.outcome.error}" if done.outcome.error else ""
+            fate = "it is extracted" if done.outcome.extracted else "all messages are kept"
             warnings.warn(
-                f"no recap was made ({done.outcome.reason}{why}); all messages are kept",
+                f"no recap was made ({done.outcome.reason}{why}); {fate}",
                 CompactionWarning,
                 stacklevel=4,
             )

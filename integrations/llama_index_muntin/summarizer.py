@@ -50,8 +50,13 @@ class LLMSummarizer(Summarizer):
 
     @property
     def context_window(self) -> int:
-        """Tokens of the model's window: whoever asks for summaries keeps within it."""
+        """Tokens of the model's window; requests for summaries keep within it."""
         return self.llm.metadata.context_window
+
+    @property
+    def max_output_tokens(self) -> int:
+        """Tokens the model sets aside for an answer; 0 or less where it does not say."""
+        return self.llm.metadata.num_output
 
     def within(self, timeout: float) -> LLMSummarizer:
         """Return the same summariser with another timeout, in seconds."""

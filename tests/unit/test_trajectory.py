@@ -112,7 +112,7 @@ def test_a_failing_summariser_leaves_the_mark_and_the_facts() -> None:
 
 def test_a_long_summary_is_cut_and_leaves_room_for_the_next_step() -> None:
     """A summary that fills the room makes the very next step overflow, and be paid for again."""
-    out = _agent(_trajectory(), _Summary("s" * 9_999), budget=450, turn_start=2)
+    out = _agent(_trajectory(), _Summary("s" * 230), budget=450, turn_start=2)
     assert out[2]["content"].endswith("…")
     assert 380 < count_messages(out) <= 450
 

@@ -15,9 +15,9 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from muntin.conversations.judgement import SummaryFault, bare_summary, fault_of, has_content
+from muntin.conversations.digest import digest
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import parts_of
 from muntin.counting import (
@@ -27,19 +27,30 @@ from muntin.counting import (
     truncate_to_tokens,
 )
 from muntin.errors import SummaryError
-from muntin.runtime import Same, SummaryRequest
+from muntin.runtime import Same, SummaryFault, SummaryRequest, bare_summary, fault_of, has_content
 from muntin.text import sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from muntin.conversations.digest import DigestEntry
     from muntin.counting import TokenCounter
     from muntin.runtime import Flow
 
-__all__ = ("UNKNOWN_WINDOW", "Asking", "Summary", "cut_to", "window_of")
+__all__ = (
+    "LEAST_WINDOW",
+    "UNKNOWN_WINDOW",
+    "Asking",
+    "Summary",
+    "cut_to",
+    "within_request",
+)
 
 UNKNOWN_WINDOW = 16_000
 """Tokens of one request where no window is known: half of what small models read."""
+LEAST_WINDOW = 8_192
+"""Tokens of the smallest window that is assumed where only a budget is known: a budget says how
+much a request may take, not how much the model can read."""
 _OUTPUT_SHARE = 3
 """The answer takes at most one part in so many of a window."""
 _BRIEF_SHARE = 4
@@ -48,6 +59,8 @@ _SHRINK = 4
 """The summary of a part takes at most one part in so many of a request, so that merging ends."""
 _LEAST_TEXT = 24
 """Tokens of text below which a request is not worth making."""
+_ONE_REQUEST = 0.95
+"""Share of a request's text that lines may take: joined they may cost more than one by one."""
 _FRAMING = 2 * FRAMING_TOKENS + REPLY_TOKENS
 _EXACT, _INEXACT = 0.98, 0.90
 """Share of a window that is used, by whether the counter is exact: joined counts may differ."""
@@ -72,6 +85,17 @@ class Summary:
     """Whether the answer was longer than asked for and had to be cut."""
     error: str | None = None
     """What the summariser raised; `None` when it raised nothing."""
+
+    @property
+    def problem(self) -> str:
+        """One line for a report about the fault; empty when there is none."""
+        if self.fault is None:
+            return ""
+        if self.fault == "summary_empty":
+            return "the summariser returned nothing (summary_empty)"
+        if self.error:
+            return f"the summariser failed ({self.fault}: {self.error})"
+        return f"the summary was refused ({self.fault})"
 
 
 class _Refused(Exception):  # noqa: N818 - carries a fault to `Asking.flow`, never leaves this module
@@ -150,14 +174,24 @@ class Asking:
             return Summary(fault="summary_cut", calls=self.calls)
         return Summary(text=text, calls=self.calls, shortened=text != said)
 
+    def room(self, max_tokens: int) -> int:
+        """Return the tokens of text that one request for `max_tokens` can take, 0 or more."""
+        asked = max(1, min(max_tokens, self.window // _OUTPUT_SHARE))
+        return max(0, self._room(self._longest(), asked))
+
+    def _longest(self) -> int:
+        longest = max(map(self.counter, (self.instruction, self.merge_instruction)))
+        return self.counter(self.brief_instruction) if self._is_long(longest) else longest
+
+    def _is_long(self, instruction: int) -> bool:
+        return instruction > self.window // _BRIEF_SHARE
+
     def _summary(self, entries: Sequence[str], previous: str, asked: int) -> Flow[str]:
         """Ask in as many requests as it takes and return the last answer."""
         first, merge = self.instruction, self.merge_instruction
-        longest = max(map(self.counter, (first, merge)))
-        if longest > self.window // _BRIEF_SHARE:
+        if self._is_long(max(map(self.counter, (first, merge)))):
             first = merge = self.brief_instruction
-            longest = self.counter(first)
-        room = self._room(longest, asked)
+        room = self._room(max(map(self.counter, (first, merge))), asked)
         if room < _LEAST_TEXT:
             raise _Refused("summary_no_room")
         told = [self._bounded(previous, room // 2)] if previous else []
@@ -268,24 +302,35 @@ def cut_to(text: str, max_tokens: int, counter: TokenCounter) -> str:
     return cut
 
 
-def window_of(summarizer: Any, *, otherwise: int) -> tuple[int, int | None]:
-    """Return the window of a summariser and what it sets aside for an answer, in tokens.
+def within_request(
+    lines: Sequence[str], entries: Sequence[DigestEntry], asking: Asking, *, max_tokens: int
+) -> list[str]:
+    """Return a record that one request can take: the newest lines whole, of the others an extract.
 
     Args:
-        summarizer: Any summariser. `context_window` and `max_output_tokens` are read from it, or
-            from its `metadata`, as LlamaIndex models have it.
-        otherwise: The window where it does not say: that of the model it works for.
+        lines: The record, one line each, oldest first.
+        entries: The same record as entries of a digest.
+        asking: Knows the request.
+        max_tokens: Tokens the summary may take.
     """
-    for holder in (summarizer, getattr(summarizer, "metadata", None)):
-        window = _positive(getattr(holder, "context_window", None))
-        if window is not None:
-            outputs: Iterable[object] = (
-                getattr(holder, name, None) for name in ("max_output_tokens", "num_output")
-            )
-            return window, next(filter(None, map(_positive, outputs)), None)
-    return otherwise, None
-
-
-def _positive(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value > 0 else None
+    most = int(_ONE_REQUEST * asking.room(max_tokens))
+    left, start = most, len(lines)
+    while start and (tokens := asking.counter(lines[start - 1]) + 1) <= left:
+        left -= tokens
+        start -= 1
+    if start == 0:
+        return list(lines)
+    room = max(left, most // 4)
+    while start < len(lines) and left < room:
+        left += asking.counter(lines[start]) + 1
+        start += 1
+    if not room:
+        return list(lines[start:])
+    count = asking.counter
+    facts = digest(entries, max_tokens=room // 2, counter=count)
+    extract = ExtractiveSummarizer(counter=count)(
+        "\n".join(lines[:start]), max_tokens=room - count(facts) - 1
+    )
+    # A sentence without its speaker is marked, so that none can name another speaker.
+    quoted = [f"- {line}" for line in extract.splitlines()]
+    return [*filter(None, [facts]), *quoted, *lines[start:]]

@@ -240,6 +240,7 @@ class _Job(Generic[MessagesT]):
             note_role=note_role,
             shorten=shortener(self.counts.counter, store, prompts or DEFAULT_PROMPTS),
             question=question,
+            window=window,
             summarizer=summarizer,
         )
 

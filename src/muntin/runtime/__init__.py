@@ -1,7 +1,7 @@
-"""Flows, threads and files: how policies run and how files are replaced.
+"""Flows, judgement of summaries, threads and files.
 
-It decides how a policy that asks a model runs sync and async, and how files are replaced safely. It
-imports `messages` and everything below.
+It decides how a policy that asks a model runs sync and async, whether a summary may be used, and
+how files are replaced safely. It imports `messages` and everything below.
 """
 
 from __future__ import annotations
@@ -24,25 +24,38 @@ from muntin.runtime.flow import (
     run,
     summarizer_of,
     text_of,
+    window_of,
+)
+from muntin.runtime.judgement import (
+    SUMMARY_FAULTS,
+    SummaryFault,
+    bare_summary,
+    fault_of,
+    has_content,
 )
 from muntin.runtime.search import largest_within, longest_text
 from muntin.runtime.shares import fair_limit, fair_shares, split
 from muntin.runtime.threads import in_thread
 
 __all__ = (
+    "SUMMARY_FAULTS",
     "AnySummarizer",
     "Flow",
     "Same",
     "Summarizer",
+    "SummaryFault",
     "SummaryRequest",
     "are_equal",
     "arun",
+    "bare_summary",
     "characters_of",
     "common_start",
     "discard_leftovers",
     "exclusive",
     "fair_limit",
     "fair_shares",
+    "fault_of",
+    "has_content",
     "in_thread",
     "keep_copy",
     "largest_within",
@@ -54,5 +67,6 @@ __all__ = (
     "split",
     "summarizer_of",
     "text_of",
+    "window_of",
     "write_file",
 )

@@ -20,7 +20,17 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from muntin.errors import ConfigurationError, SummaryError, is_control_flow
 from muntin.runtime.threads import in_thread
 
-__all__ = ("AnySummarizer", "Flow", "Summarizer", "SummaryRequest", "arun", "run", "summarizer_of")
+__all__ = (
+    "AnySummarizer",
+    "Flow",
+    "Summarizer",
+    "SummaryRequest",
+    "arun",
+    "run",
+    "summarizer_of",
+    "text_of",
+    "window_of",
+)
 
 ResultT = TypeVar("ResultT")
 
@@ -223,6 +233,27 @@ def summarizer_of(given: AnySummarizer, *, timeout: float | None = None) -> Summ
         f"a summariser is a callable (text, instruction) -> str, or has chat(messages) or "
         f"complete(prompt); got {type(given).__name__}"
     )
+
+
+def window_of(summarizer: Any, *, otherwise: int) -> tuple[int, int | None]:
+    """Return the window of a summariser and what it sets aside for an answer, in tokens.
+
+    Args:
+        summarizer: Any summariser. `context_window` and `max_output_tokens` are read from it, or
+            from its `metadata`, as LlamaIndex models have it.
+        otherwise: The window where it does not say: that of the model it works for.
+    """
+    for holder in (summarizer, getattr(summarizer, "metadata", None)):
+        window = _positive(getattr(holder, "context_window", None))
+        if window is not None:
+            outputs = (getattr(holder, name, None) for name in ("max_output_tokens", "num_output"))
+            return window, next(filter(None, map(_positive, outputs)), None)
+    return otherwise, None
+
+
+def _positive(value: object) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value > 0 else None
 
 
 def text_of(reply: object) -> str:

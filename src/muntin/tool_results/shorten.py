@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING
 from muntin.counting import checked_counter, checked_tokens, count_tokens, truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime import SummaryRequest, arun, longest_text, run
+from muntin.runtime import (
+    SummaryRequest,
+    arun,
+    bare_summary,
+    fault_of,
+    longest_text,
+    run,
+    window_of,
+)
 from muntin.text import clean_text
 from muntin.tool_results.json_excerpts import JsonExcerpt, to_json
 from muntin.tool_results.markers import (
@@ -48,7 +56,10 @@ __all__ = (
 )
 
 _SUMMARY_INPUT = 8
-"""Times `max_tokens` that a summariser gets to read."""
+"""Times `max_tokens` that a summariser gets to read, as far as its window allows."""
+_UNKNOWN_WINDOW = 16_000
+_WINDOW_SHARE = 0.9
+"""Share of a window that a request takes: counters differ, and messages are framed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +127,7 @@ def truncate_tool_result(
     #> ValueError: no such flight
     ```
     """
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
     return run(flow, summarizer or _nobody).text
 
 
@@ -131,7 +142,7 @@ async def atruncate_tool_result(
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> str:
     """Shorten a tool result as `truncate_tool_result` does, without blocking on the summariser."""
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
     return (await arun(flow, summarizer or _nobody)).text
 
 
@@ -146,7 +157,7 @@ def shorten_tool_result(
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> ShortenedResult:
     """Shorten a tool result as `truncate_tool_result` does, and say what became of it."""
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, asks=bool(summarizer))
+    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
     return run(flow, summarizer or _nobody)
 
 
@@ -225,8 +236,7 @@ def _shortening(
     store: ToolResultStore | None,
     name: str,
     prompts: PromptRegistry,
-    *,
-    asks: bool,
+    summarizer: AnySummarizer | None,
 ) -> Flow[ShortenedResult]:
     """Decide what stands for a result; ask for a summary where one may be asked for."""
     max_tokens = _limit(max_tokens)
@@ -237,16 +247,14 @@ def _shortening(
         return ShortenedResult(text=text, tokens=size, original_tokens=size)
     original = original_of(result, text, size, store, prompts)
     problem = ""
-    if asks:
-        request = _summary_request(original, max_tokens, counter, name, prompts)
-        try:
-            summary = clean_text((yield request)).strip()
-        except Exception as error:  # noqa: BLE001 - however it fails, the excerpt takes its place
-            summary, problem = "", f"the summary failed: {type(error).__name__}: {error}"
-        told = f"{marker('marker_summary', original, prompts)}\n{summary}"
+    if summarizer is not None:
+        request = _summary_request(original, max_tokens, counter, name, prompts, summarizer)
+        summary, problem = yield from _judged(request, counter)
+        line = marker("marker_summary", original, prompts)
+        told = f"{line}\n{summary}"
         if summary and counter(told) <= max_tokens:
             return _outcome(told, original, counter)
-        problem = problem or ("the summary is too long" if summary else "the summary is empty")
+        problem = problem or "the summary is too long"
     shown = _excerpt(original, max_tokens, counter, prompts)
     if shown is None:
         raise ContextWindowExceeded(
@@ -255,6 +263,18 @@ def _shortening(
             available=max_tokens,
         )
     return _outcome(shown, original, counter, problem)
+
+
+def _judged(request: SummaryRequest, counter: TokenCounter) -> Flow[tuple[str, str]]:
+    """Ask for a summary; return it, or an empty text and what was wrong with it."""
+    try:
+        summary = bare_summary((yield request))
+    except Exception as error:  # noqa: BLE001 - however it fails, the excerpt takes its place
+        return "", f"the summary failed: {type(error).__name__}: {error}"
+    fault = fault_of(summary, request.text, asked=request.max_tokens, counter=counter)
+    if fault == "summary_empty":
+        return "", "the summary is empty (summary_empty)"
+    return ("", f"the summary was refused ({fault})") if fault else (summary, "")
 
 
 def _outcome(
@@ -275,12 +295,19 @@ def _summary_request(
     counter: TokenCounter,
     name: str,
     prompts: PromptRegistry,
+    summarizer: AnySummarizer,
 ) -> SummaryRequest:
+    """Write a request that fits the summariser's window, instruction and answer included."""
+    window, output = window_of(summarizer, otherwise=_UNKNOWN_WINDOW)
     room = max(1, max_tokens - counter(marker("marker_summary", original, prompts)))
-    body = original.body
-    if counter(body) > _SUMMARY_INPUT * max_tokens:
-        body = _excerpt(original, _SUMMARY_INPUT * max_tokens, counter, prompts) or ""
+    room = min(room, max(1, window // 3))
     instruction = prompts.render("tool_result.extract", name=name or "?", max_tokens=room)
+    answer = max(room, min(output or 0, window // 2))
+    most = int(_WINDOW_SHARE * window) - answer - counter(instruction)
+    most = max(1, min(_SUMMARY_INPUT * max_tokens, most))
+    body = original.body
+    if counter(body) > most:
+        body = _excerpt(original, most, counter, prompts) or ""
     return SummaryRequest(text=body, instruction=instruction, max_tokens=room)
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
-from muntin.conversations.asking import UNKNOWN_WINDOW, window_of
+from muntin.conversations.asking import UNKNOWN_WINDOW
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
 from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
 from muntin.counting import checked_counter, checked_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime import AnySummarizer, Summarizer, arun, run, summarizer_of
+from muntin.runtime import AnySummarizer, Summarizer, arun, run, summarizer_of, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

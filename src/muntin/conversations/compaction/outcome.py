@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from muntin.conversations.judgement import SummaryFault
+from muntin.runtime import SummaryFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +68,11 @@ class CompactionOutcome:
     """Whether this call made a recap that saves at least the minimum gain."""
     error: str | None = None
     """What the summariser raised; `None` when it raised nothing."""
+
+    @property
+    def compacted(self) -> bool:
+        """Whether this call made a recap: a summary, or the extraction in its place."""
+        return self.reason == "compacted" or self.extracted
 
     @property
     def saved(self) -> int:

@@ -151,7 +151,8 @@ class Passes:
             fold = choose_fold(trail, found.recap, found.due)
             if not fold.places:
                 return self._as_it_stands(history, found, "nothing_to_fold")
-            if not self._is_worth_it(found, fold):
+            least = self.rules.counter(self.rules.prefix)
+            if not self._is_worth_it(found, fold) or self._cap(found, fold)[0] <= least:
                 return self._as_it_stands(history, found, "too_little_to_fold")
             if trail.flight is not None:
                 return trail.flight
@@ -362,6 +363,15 @@ class Passes:
             return fold.tokens - fold.recap_tokens >= self.rules.min_update_tokens
         return fold.tokens >= self.rules.min_gain_tokens
 
+    def _cap(self, found: _Found, fold: Fold) -> tuple[int, int]:
+        """Return the tokens a recap may take, and by how many it may exceed what it replaces."""
+        rules, slack = self.rules, 0
+        before = fold.tokens + self._note_tokens(found.trail, found.recap)
+        if before < _SMALL_TOKENS and rules.trigger_tokens < _SMALL_TRIGGER:
+            slack = _SMALL_SLACK
+        allowed = before + slack if slack else before - rules.min_gain_tokens
+        return max(0, min(rules.max_summary_tokens, allowed)), slack
+
     def _is_refused(self, trail: Trail, fold: Fold, summarizer: object) -> bool:
         refusal = trail.refusal
         if refusal is None or refusal.summarizer is not summarizer:
@@ -372,13 +382,7 @@ class Passes:
         rules, trail = self.rules, found.trail
         digest = trail.chain[fold.covered]
         entries = [trail.entries[at] for at in fold.places]
-        before = fold.tokens + self._note_tokens(trail, found.recap)
-        allowed = before - rules.min_gain_tokens
-        slack = 0
-        if before < _SMALL_TOKENS and rules.trigger_tokens < _SMALL_TRIGGER:
-            slack = _SMALL_SLACK
-            allowed = before + slack
-        cap = max(0, min(rules.max_summary_tokens, allowed))
+        cap, slack = self._cap(found, fold)
         asking = Asking(
             counter=rules.counter,
             instruction=rules.instruction,

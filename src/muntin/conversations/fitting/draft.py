@@ -60,6 +60,9 @@ class Plan:
     """Role of the note that stands for what is left out."""
     question: str | None = None
     """What to recall older messages for; `None` recalls none."""
+    window: int | None = None
+    """Tokens of the window the summariser is taken to have where it does not say; `None` means the
+    budget."""
     summarizer: object = None
     """Who writes recaps, for telling one from another; `None` asks nobody."""
 

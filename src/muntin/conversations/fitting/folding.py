@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muntin.conversations.asking import (
+    LEAST_WINDOW,
+    UNKNOWN_WINDOW,
+    Asking,
+    within_request,
+)
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of
 from muntin.conversations.recall import plan as plan_recall
 from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
-from muntin.runtime import Flow, Same, SummaryRequest
+from muntin.runtime import Flow, Same, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -289,21 +295,29 @@ def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[
     known = draft.counts.recall(key, told)
     if known is not None:
         return known
-    lines = [
-        transcript_line(entry) for entry in _entries(draft, indices, share * _CHARACTERS_PER_TOKEN)
-    ]
-    request = SummaryRequest(text="\n".join(lines), instruction=instruction, max_tokens=share)
-    try:
-        reply = yield request
-    except Exception as error:  # noqa: BLE001 - a recap that fails, however it fails, loses nothing
-        draft.notes.append(f"the summariser failed ({type(error).__name__}: {error}): facts only")
+    entries = _entries(draft, indices, share * _CHARACTERS_PER_TOKEN)
+    lines = [transcript_line(entry) for entry in entries]
+    assumed = plan.window or max(plan.budget, LEAST_WINDOW)
+    window, max_output = window_of(plan.summarizer, otherwise=assumed)
+    asking = Asking(
+        counter=draft.counter,
+        instruction=instruction,
+        merge_instruction=instruction,
+        brief_instruction=plan.prompts.get("compaction.brief"),
+        window=window,
+        max_input=UNKNOWN_WINDOW,
+        max_output=max_output,
+        summarizer=plan.summarizer,
+    )
+    record = within_request(lines, entries, asking, max_tokens=share)
+    made = yield from asking.flow(record, max_tokens=share)
+    if made.fault is not None:
+        draft.notes.append(f"{made.problem}: facts only")
         return ""
-    reply = reply.strip()
-    if not reply:
-        draft.notes.append("the summariser returned nothing: facts only")
-        return ""
-    draft.counts.remember(key, told, reply)
-    return reply
+    if made.shortened:
+        draft.notes.append("the recap was longer than its room and was cut")
+    draft.counts.remember(key, told, made.text)
+    return made.text
 
 
 def transcript_line(entry: DigestEntry) -> str:

@@ -51,7 +51,8 @@ async def reduce_agent(
 
     Args:
         messages: Messages of any shape. Never changed.
-        summarize: `(text, instruction) -> str`, sync or async; asked at most once.
+        summarize: `(text, instruction) -> str`, sync or async; asked at most once,
+            in a request that fits its window (the budget where it does not say).
         budget: Tokens all messages may take, framing included.
         keep_recent_steps: Newest units kept word for word.
         turn_start: How many messages were there when the turn began: they stay. Leading system
@@ -68,7 +69,9 @@ async def reduce_agent(
         ConfigurationError: A number is negative, or a note cannot have the role.
         ContextWindowExceeded: What must be kept is over the budget.
     """
-    flow = _policy(messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts)
+    flow = _policy(
+        messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts, summarize
+    )
     return await arun(flow, summarize)
 
 
@@ -100,7 +103,9 @@ def reduce_agent_sync(
     #> 5 [Attempted Steps Summary]all sold out
     ```
     """
-    flow = _policy(messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts)
+    flow = _policy(
+        messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts, summarize
+    )
     return run(flow, summarize)
 
 
@@ -112,11 +117,14 @@ def _policy(
     counter: AnyCounter,
     note_role: Role,
     prompts: PromptRegistry | None,
+    summarizer: object,
 ) -> Flow[Sequence[Any]]:
     check_numbers(budget=budget, keep_recent_steps=keep, turn_start=turn_start)
     counter = checked_counter(counter)
     texts = prompts or DEFAULT_PROMPTS
-    telling = Telling(kind="agent", counter=counter, prompts=texts)
+    telling = Telling(
+        kind="agent", counter=counter, prompts=texts, summarizer=summarizer, budget=budget
+    )
     draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)
     if draft.total <= budget:
         return messages

@@ -51,7 +51,7 @@ async def reduce_plan(
         ConfigurationError: A number is negative.
         ContextWindowExceeded: The newest results are over the budget.
     """
-    return await arun(_policy(history, budget, keep_recent, counter, prompts), summarize)
+    return await arun(_policy(history, budget, keep_recent, counter, prompts, summarize), summarize)
 
 
 def reduce_plan_sync(
@@ -78,7 +78,7 @@ def reduce_plan_sync(
     #> 4 [Earlier Step Results Summary]all counted
     ```
     """
-    return run(_policy(history, budget, keep_recent, counter, prompts), summarize)
+    return run(_policy(history, budget, keep_recent, counter, prompts, summarize), summarize)
 
 
 def _policy(
@@ -87,13 +87,16 @@ def _policy(
     keep: int,
     counter: AnyCounter,
     prompts: PromptRegistry | None,
+    summarizer: object,
 ) -> Flow[Sequence[str]]:
     check_numbers(budget=budget, keep_recent=keep)
     counter = checked_counter(counter)
     if tokens_of(*history, counter=counter) <= budget:
         return history
     texts = prompts or DEFAULT_PROMPTS
-    telling = Telling(kind="plan", counter=counter, prompts=texts)
+    telling = Telling(
+        kind="plan", counter=counter, prompts=texts, summarizer=summarizer, budget=budget
+    )
     cut = max(len(history) - keep, 0)
     old = [telling.bare(text) for text in history[:cut]]
     recent = _recent(history[cut:], budget, counter, texts, reserved=budget // 8 if old else 0)

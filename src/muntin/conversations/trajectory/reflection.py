@@ -54,7 +54,7 @@ async def reduce_reflection(
         ConfigurationError: The budget is negative.
         ContextWindowExceeded: The latest answer is over the budget.
     """
-    return await arun(_policy(entries, budget, counter, prompts), summarize)
+    return await arun(_policy(entries, budget, counter, prompts, summarize), summarize)
 
 
 def reduce_reflection_sync(
@@ -84,17 +84,27 @@ def reduce_reflection_sync(
     #> ['[Past Critique Points]be brief', 'A shorter answer.']
     ```
     """
-    return run(_policy(entries, budget, counter, prompts), summarize)
+    return run(_policy(entries, budget, counter, prompts, summarize), summarize)
 
 
 def _policy(
-    entries: Sequence[Entry], budget: int, counter: AnyCounter, prompts: PromptRegistry | None
+    entries: Sequence[Entry],
+    budget: int,
+    counter: AnyCounter,
+    prompts: PromptRegistry | None,
+    summarizer: object,
 ) -> Flow[Sequence[Entry]]:
     check_numbers(budget=budget)
     counter = checked_counter(counter)
     if tokens_of(*(entry["text"] for entry in entries), counter=counter) <= budget:
         return entries
-    telling = Telling(kind="reflection", counter=counter, prompts=prompts or DEFAULT_PROMPTS)
+    telling = Telling(
+        kind="reflection",
+        counter=counter,
+        prompts=prompts or DEFAULT_PROMPTS,
+        summarizer=summarizer,
+        budget=budget,
+    )
     latest = _latest(entries)
     answer = entries[latest]
     critiques = [e for e in entries[:latest] if e["kind"] == "critique"]

@@ -6,15 +6,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from muntin.conversations.asking import LEAST_WINDOW, Asking, within_request
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.counting import checked_tokens, truncate_to_tokens
-from muntin.runtime import Flow, SummaryRequest
+from muntin.runtime import window_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
+    from muntin.runtime import Flow
 
 __all__ = ("Summarize", "Telling", "check_numbers")
 
@@ -22,7 +24,7 @@ Summarize = Callable[[str, str], Awaitable[str] | str]
 """What the reducers ask: `(text, instruction) -> summary`, sync or async."""
 
 _INPUT_TOKENS = 8_000
-"""Tokens a summariser gets to read at most; of older text it gets the facts."""
+"""Tokens of a request at most; of older text it carries the facts."""
 _LEAST_SUMMARY = 16
 """Tokens below which half of the room is too little, and the whole room may be used."""
 _SMALLEST_MARK = "…"
@@ -38,6 +40,10 @@ class Telling:
     """Counts the entry."""
     prompts: PromptRegistry
     """The texts."""
+    summarizer: object
+    """Writes the summary."""
+    budget: int
+    """Tokens of the trajectory. A summariser that does not state its window gets no more."""
 
     @property
     def marker(self) -> str:
@@ -56,15 +62,23 @@ class Telling:
             marks = (self.marker, _SMALLEST_MARK)
             return next((mark for mark in marks if self.counter(mark) <= room), "")
         allowed = min(room, max(room // 2, marker + _LEAST_SUMMARY))
-        try:
-            summary = yield SummaryRequest(
-                text=self._input(lines, entries),
-                instruction=self.prompts.get(f"trajectory.{self.kind}.instruction"),
-                max_tokens=allowed - marker,
-            )
-        except Exception:  # noqa: BLE001 - however it fails, the agent goes on with the facts
-            summary = ""
-        told = self.marker + (summary.strip() or self._without_summary(entries, allowed))
+        instruction = self.prompts.get(f"trajectory.{self.kind}.instruction")
+        window, max_output = window_of(self.summarizer, otherwise=max(self.budget, LEAST_WINDOW))
+        asking = Asking(
+            counter=self.counter,
+            instruction=instruction,
+            merge_instruction=instruction,
+            brief_instruction=self.prompts.get("compaction.brief"),
+            window=window,
+            max_input=_INPUT_TOKENS,
+            max_output=max_output,
+            labels=(self.marker,),
+            summarizer=self.summarizer,
+        )
+        most = allowed - marker
+        record = within_request(lines, entries, asking, max_tokens=most)
+        made = yield from asking.flow(record, max_tokens=most)
+        told = self.marker + (made.text or self._without_summary(entries, allowed))
         return truncate_to_tokens(told, allowed, self.counter) or self.marker
 
     def _without_summary(self, entries: Sequence[DigestEntry], allowed: int) -> str:
@@ -72,19 +86,6 @@ class Telling:
         left = allowed - self.counter(self.marker + failed) - 2
         facts = digest(entries, max_tokens=left, counter=self.counter) if left > 0 else ""
         return f"{failed}\n{facts}" if facts else failed
-
-    def _input(self, lines: Sequence[str], entries: Sequence[DigestEntry]) -> str:
-        """Give the summariser the newest lines whole and the facts of what does not fit."""
-        left = _INPUT_TOKENS
-        start = len(lines)
-        while start and (tokens := self.counter(lines[start - 1])) <= left:
-            left -= tokens
-            start -= 1
-        if start == 0:
-            return "\n".join(lines)
-        room = max(left, _INPUT_TOKENS // 4)
-        facts = digest(entries, max_tokens=room, counter=self.counter)
-        return "\n".join([facts, *lines[start:]])
 
 
 def check_numbers(**numbers: object) -> None:

@@ -14,12 +14,11 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from muntin.prompts import PromptRegistry
 from muntin.text import clean_text, content_words, kind_of, values_in, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from muntin.counting import TokenCounter
+    from collections.abc import Callable, Iterable
 
 __all__ = ("SUMMARY_FAULTS", "SummaryFault", "bare_summary", "fault_of", "has_content")
 
@@ -61,6 +60,8 @@ SUMMARY_FAULTS: frozenset[SummaryFault] = frozenset(
 
 _TOLERANCE = 2
 """Models cannot count tokens: up to so many times what was asked for is cut and not refused."""
+_ECHO_SHARE = 2
+"""A piece of the source that is at least one part in so many of it is an echo."""
 _ROLE = r"(?:user|assistant|system|tool|human|ai)"
 _SPEAKER = re.compile(rf"[^\S\n]*({_ROLE})(?: \([^)\n]{{1,60}}\))?:(?=\s)", re.IGNORECASE)
 _RECORDED = frozenset({"user", "assistant", "system", "tool"})
@@ -85,6 +86,12 @@ _HARDLY = 0.15
 _STEM = 5
 """Letters by which inflected forms of a word are compared."""
 _LABEL_LENGTH = 4
+_LABEL_KEYS = (
+    "compaction.recap_prefix",
+    "trajectory.agent.marker",
+    "trajectory.plan.marker",
+    "trajectory.reflection.marker",
+)
 
 
 def bare_summary(reply: str, labels: Iterable[str] = ()) -> str:
@@ -92,17 +99,17 @@ def bare_summary(reply: str, labels: Iterable[str] = ()) -> str:
 
     Args:
         reply: What the summariser returned.
-        labels: What the summary will be labelled with, and may already carry.
+        labels: What the summary may be labelled with besides the labels of `prompts`.
 
     ```python
-    from muntin.conversations.judgement import bare_summary
+    from muntin.runtime.judgement import bare_summary
 
     print(bare_summary("\ufeff[Recap] assistant: Order 7 was sent. ", ["[Recap] "]))
     #> Order 7 was sent.
     ```
     """
     text = _stripped(clean_text(reply))
-    stripped = [label.strip() for label in labels if label.strip()]
+    stripped = _labels(labels)
     while True:
         before = text
         for label in stripped:
@@ -120,7 +127,7 @@ def fault_of(
     given: str,
     *,
     asked: int,
-    counter: TokenCounter,
+    counter: Callable[[str], int],
     labels: Iterable[str] = (),
     slack: int = 0,
 ) -> SummaryFault | None:
@@ -135,7 +142,7 @@ def fault_of(
         slack: Tokens by which a summary may be longer than its source.
 
     ```python
-    from muntin.conversations.judgement import fault_of
+    from muntin.runtime.judgement import fault_of
     from muntin.counting import count_tokens
 
     record = "user: Where is order A-1009?\nassistant: Order A-1009 left Oslo on 3 May. " * 9
@@ -150,7 +157,7 @@ def fault_of(
         return "summary_empty"
     if _is_cut(summary, labels):
         return "summary_cut"
-    if words(summary) == words(given):
+    if _echoes(words(summary), words(bare_summary(given, labels))):
         return "summary_echoed"
     tokens = counter(summary)
     if tokens >= counter(given) + slack:
@@ -162,6 +169,12 @@ def fault_of(
     if _invents(summary, given):
         return "summary_invented"
     return "summary_unrelated" if _is_unrelated(summary, given) else None
+
+
+def _labels(more: Iterable[str]) -> list[str]:
+    """List the labels that summaries get, in every language, and those given."""
+    known = (text for key in _LABEL_KEYS for text in PromptRegistry.in_every_language(key))
+    return [label for label in map(str.strip, (*more, *known)) if label]
 
 
 def has_content(text: str) -> bool:
@@ -183,13 +196,16 @@ def _is_invisible(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) in ("Cf", "Cc", "Zl", "Zp")
 
 
+def _echoes(said: list[str], source: list[str]) -> bool:
+    """Whether a summary is its source, or one piece of it that is at least half of it."""
+    if not said or len(said) * _ECHO_SHARE < len(source) or len(said) > len(source):
+        return False
+    return f" {' '.join(said)} " in f" {' '.join(source)} "
+
+
 def _is_cut(summary: str, labels: Iterable[str]) -> bool:
     start = _CUT.sub("", summary).strip()
-    if any(
-        len(start) >= _LABEL_LENGTH and label.strip().startswith(start)
-        for label in labels
-        if label.strip()
-    ):
+    if len(start) >= _LABEL_LENGTH and any(one.startswith(start) for one in _labels(labels)):
         return True
     return start != summary.strip() and _CUT_LABEL.fullmatch(start) is not None
 

@@ -113,13 +113,18 @@ def test_no_summary_is_as_large_as_its_source(text: str) -> None:
 
 # --- every entry point ---------------------------------------------------------------------------
 
-TALK: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
-for n in range(60):
-    TALK += [
-        {"role": "user", "content": f"Where is parcel P-{1000 + n}? Please look it up again."},
-        {"role": "assistant", "content": f"Parcel P-{1000 + n} is in depot {n} at Oslo."},
-    ]
-TALK += [{"role": "user", "content": "Thanks. What is left to do?"}]
+TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    *(
+        message
+        for n in range(60)
+        for message in (
+            {"role": "user", "content": f"Where is parcel P-{1000 + n}? Please look it up again."},
+            {"role": "assistant", "content": f"Parcel P-{1000 + n} is in depot {n} at Oslo."},
+        )
+    ),
+    {"role": "user", "content": "Thanks. What is left to do?"},
+]
 STEPS = [f"Step {n}: parcel P-{1000 + n} was found in depot {n} at Oslo." for n in range(60)]
 
 
@@ -222,7 +227,11 @@ def test_a_failing_call_is_not_paid_again_for_the_same_input(entry: str) -> None
 @pytest.mark.parametrize("entry", ENTRY_POINTS)
 def test_a_good_summary_is_used_at_every_entry_point(entry: str) -> None:
     """A judgement that refuses everything refuses what was paid for."""
-    out, told = ENTRY_POINTS[entry](lambda text, instruction: GOOD)
+
+    def summarize(text: str, instruction: str) -> str:
+        return GOOD
+
+    out, told = ENTRY_POINTS[entry](summarize)
     assert GOOD in out
     assert "refused" not in told
 

@@ -252,8 +252,9 @@ def window_of(summarizer: Any, *, otherwise: int) -> tuple[int, int | None]:
 
 
 def _positive(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value > 0 else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if value > 0 else None
 
 
 def text_of(reply: object) -> str:

@@ -60,8 +60,8 @@ SUMMARY_FAULTS: frozenset[SummaryFault] = frozenset(
 
 _TOLERANCE = 2
 """Models cannot count tokens: up to so many times what was asked for is cut and not refused."""
-_ECHO_SHARE = 2
-"""A piece of the source that is at least one part in so many of it is an echo."""
+_ECHO_SHARE = 0.8
+"""A piece of the source that is at least so much of it is an echo."""
 _ROLE = r"(?:user|assistant|system|tool|human|ai)"
 _SPEAKER = re.compile(rf"[^\S\n]*({_ROLE})(?: \([^)\n]{{1,60}}\))?:(?=\s)", re.IGNORECASE)
 _RECORDED = frozenset({"user", "assistant", "system", "tool"})
@@ -197,8 +197,8 @@ def _is_invisible(character: str) -> bool:
 
 
 def _echoes(said: list[str], source: list[str]) -> bool:
-    """Whether a summary is its source, or one piece of it that is at least half of it."""
-    if not said or len(said) * _ECHO_SHARE < len(source) or len(said) > len(source):
+    """Whether a summary is its source, or one large piece of it."""
+    if not said or len(said) < _ECHO_SHARE * len(source) or len(said) > len(source):
         return False
     return f" {' '.join(said)} " in f" {' '.join(source)} "
 

@@ -57,6 +57,8 @@ __all__ = (
 
 _SUMMARY_INPUT = 8
 """Times `max_tokens` that a summariser gets to read, as far as its window allows."""
+_JUDGED_CHARACTERS = 1_000_000
+"""Characters of a result up to which a summary is compared with all of it."""
 _UNKNOWN_WINDOW = 16_000
 _WINDOW_SHARE = 0.9
 """Share of a window that a request takes: counters differ, and messages are framed."""
@@ -249,7 +251,7 @@ def _shortening(
     problem = ""
     if summarizer is not None:
         request = _summary_request(original, max_tokens, counter, name, prompts, summarizer)
-        summary, problem = yield from _judged(request, counter)
+        summary, problem = yield from _judged(request, original.body, counter)
         line = marker("marker_summary", original, prompts)
         told = f"{line}\n{summary}"
         if summary and counter(told) <= max_tokens:
@@ -265,13 +267,15 @@ def _shortening(
     return _outcome(shown, original, counter, problem)
 
 
-def _judged(request: SummaryRequest, counter: TokenCounter) -> Flow[tuple[str, str]]:
+def _judged(request: SummaryRequest, body: str, counter: TokenCounter) -> Flow[tuple[str, str]]:
     """Ask for a summary; return it, or an empty text and what was wrong with it."""
+    # The model reads an excerpt; what is elsewhere in the result is not invented either.
+    source = body if len(body) <= _JUDGED_CHARACTERS else request.text
     try:
         summary = bare_summary((yield request))
     except Exception as error:  # noqa: BLE001 - however it fails, the excerpt takes its place
         return "", f"the summary failed: {type(error).__name__}: {error}"
-    fault = fault_of(summary, request.text, asked=request.max_tokens, counter=counter)
+    fault = fault_of(summary, source, asked=request.max_tokens, counter=counter)
     if fault == "summary_empty":
         return "", "the summary is empty (summary_empty)"
     return ("", f"the summary was refused ({fault})") if fault else (summary, "")

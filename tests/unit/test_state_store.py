@@ -122,7 +122,7 @@ def spoil(store_path: Path, data: bytes) -> None:
     """Replace what is saved by other bytes."""
     if store_path.suffix == ".db":
         with sqlite3.connect(store_path) as connection:
-            connection.execute("UPDATE agent_states SET body = ?", (data,))
+            connection.execute("UPDATE agent_states SET body = ? WHERE key = 'agent'", (data,))
         connection.close()
     else:
         (store_path / "state.json").write_bytes(data)

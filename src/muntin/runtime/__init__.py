@@ -6,6 +6,7 @@ how files are replaced safely. It imports `messages` and everything below.
 
 from __future__ import annotations
 
+from muntin.runtime.calls import Call, CallFlow, aperform, method_call, perform, sleep_call
 from muntin.runtime.comparing import Same, are_equal, characters_of, common_start, remembered
 from muntin.runtime.files import (
     discard_leftovers,
@@ -40,11 +41,14 @@ from muntin.runtime.threads import in_thread
 __all__ = (
     "SUMMARY_FAULTS",
     "AnySummarizer",
+    "Call",
+    "CallFlow",
     "Flow",
     "Same",
     "Summarizer",
     "SummaryFault",
     "SummaryRequest",
+    "aperform",
     "are_equal",
     "arun",
     "bare_summary",
@@ -60,10 +64,14 @@ __all__ = (
     "keep_copy",
     "largest_within",
     "longest_text",
+    "method_call",
+    "perform",
+    "register_control_flow",
     "remembered",
     "replace_file",
     "replacing",
     "run",
+    "sleep_call",
     "split",
     "summarizer_of",
     "text_of",

@@ -1,20 +1,22 @@
-"""Keep an agent's state where it survives: whole or not at all, and nobody's work overwritten.
+"""Save and load an agent's state: whole or not at all, without overwriting another writer's work.
 
-A save is serialised before anything is opened, written beside the old state and put in its place in
-one step, so whoever loads meets the old state or the new one, whenever a writer was killed. Every
-save counts up a revision; who saves over one it has not seen is told so (`StateConflictError`) and
-can `merge`. The state before the last save is kept, and `recover` goes back to it.
+A state is serialised before anything is opened and replaces the old one in one step, so a reader
+meets the old state or the new one, whenever a writer was killed. Each save adds one to the
+revision; a save over a state that it was not loaded from is refused (`StateConflictError`) and can
+be merged. The state before the last save is kept, and `recover` goes back to it.
 
-A folder holds `state.json` (the truth), `PLAN.md` and `findings.md` (for readers; never read back),
-`state.json.bak` and two lock files. A SQLite file holds any number of states by key.
+A folder holds `state.json` (the state), `PLAN.md` and `findings.md` (for people; never read back),
+`state.json.bak` and two lock files. Any other `RecordStore` holds any number of states by key.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+import random
+import time
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from muntin.errors import (
     ConfigurationError,
@@ -23,29 +25,79 @@ from muntin.errors import (
     StateNotFound,
     StateVersionError,
 )
+from muntin.runtime import aperform, perform, sleep_call
 from muntin.state.agent_state import AgentState
-from muntin.state.places import Folder, Row
 from muntin.state.snapshot import Snapshot
+from muntin.stores import LOCK_SECONDS, FolderRecords, RecordStore, SqliteRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
     from typing import TypeAlias
 
-    from muntin.state.places import Place, Slot
+    from muntin.runtime import CallFlow
+    from muntin.stores import Expected, Record
 
     _Path: TypeAlias = str | PathLike[str]
 
 __all__ = ("StateStore", "load_state", "save_state")
 
-_LOCK_SECONDS = 10.0
+_SHORTEST_WAIT, _LONGEST_WAIT = 0.001, 0.1
+"""Seconds before a change is tried again after another writer came first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """Name the records of one state."""
+
+    state: str
+    backup: str
+    """The state before the last save."""
+    corrupt: str
+    """What `recover` set aside."""
+    plan: str | None = None
+    """The plan in words, for people; `None` writes none."""
+    findings: str | None = None
+    """Findings and failures in words; `None` writes none."""
+
+    def all(self) -> list[str]:
+        """Return those that are used."""
+        found = (self.state, self.backup, self.corrupt, self.plan, self.findings)
+        return [key for key in found if key is not None]
+
+
+class _Held(NamedTuple):
+    """What is stored now: the record as it is, and the state in it where it can be read."""
+
+    record: Record | None
+    snapshot: Snapshot | None
+
+    @property
+    def version(self) -> Expected:
+        """The version a write has to replace."""
+        return None if self.record is None else self.record.version
+
+    @property
+    def revision(self) -> int:
+        """The revision of the state, 0 where there is none."""
+        return 0 if self.snapshot is None else self.snapshot.revision
 
 
 class StateStore:
     """Save and load one agent's state.
 
-    Stores may be shared by threads and processes. The async twins (`aload`, `asave`, `aupdate`,
-    `amerge`) do the same in a thread.
+    Made by `directory(path)` or `sqlite(path)`, or over any `RecordStore`, for instance one in a
+    database that several machines share. Stores may be shared by threads and processes. Each method
+    has an async twin with an `a` in front.
+
+    Args:
+        records: Where the state is kept. Its `max_age` ends a state that long after its last save.
+        key: Which of the states in it this is. One that comes from a user is 1 to 240 bytes of
+            UTF-8 without control characters.
+        timeout: Seconds for which `update` and `merge` try again when other writers come first.
+
+    Raises:
+        ConfigurationError: `records` is not a `RecordStore`.
 
     ```python
     import tempfile
@@ -54,36 +106,57 @@ class StateStore:
 
     with tempfile.TemporaryDirectory() as folder:
         store = StateStore.directory(folder)
-        store.save(AgentState(goal="Rebook the flight"))
+        store.save(AgentState(goal="Move the archive"))
         state = store.load()
-        state.key_findings.append("seat 14C is free")
+        state.key_findings.append("disk 3 is full")
         store.save(state)
         print(store.load().key_findings, store.load().revision)
-    #> ['seat 14C is free'] 2
+    #> ['disk 3 is full'] 2
     ```
     """
 
-    def __init__(self, place: Place) -> None:
-        if isinstance(place, (str, PurePath)):
+    def __init__(
+        self, records: RecordStore, *, key: str = "agent", timeout: float = LOCK_SECONDS
+    ) -> None:
+        if isinstance(cast("object", records), (str, PurePath)):
             raise ConfigurationError(
-                f"say how {place} is kept: StateStore.directory(...) or StateStore.sqlite(...)"
+                f"say how {records} is kept: StateStore.directory(...) or StateStore.sqlite(...)"
             )
-        self._place = place
-        self.name = place.name
+        if not isinstance(cast("object", records), RecordStore):
+            raise ConfigurationError(
+                f"a StateStore needs a RecordStore, got {type(records).__name__}"
+            )
+        self.records = records
+        self.name = f"{records.name} under {key!r}"
+        self._timeout = timeout
+        self._keys = _Keys(state=key, backup=f"{key}.previous", corrupt=f"{key}.corrupt")
 
     @staticmethod
-    def directory(path: _Path, *, lock_timeout: float = _LOCK_SECONDS) -> StateStore:
+    def directory(path: _Path, *, lock_timeout: float = LOCK_SECONDS) -> StateStore:
         """Keep one state in a folder, which is made when missing.
 
         Args:
             path: The folder.
             lock_timeout: Seconds to wait for another writer.
+
+        Raises:
+            ConfigurationError: The path holds a NUL or a lone surrogate.
         """
-        return StateStore(Folder(Path(path), lock_timeout))
+        records = FolderRecords(path, lock_timeout=lock_timeout)
+        store = StateStore(records, timeout=lock_timeout)
+        store.name = str(records.path / "state.json")
+        store._keys = _Keys(
+            state="state.json",
+            backup="state.json.bak",
+            corrupt="state.json.corrupt",
+            plan="PLAN.md",
+            findings="findings.md",
+        )
+        return store
 
     @staticmethod
     def sqlite(
-        path: _Path, *, key: str = "agent", lock_timeout: float = _LOCK_SECONDS
+        path: _Path, *, key: str = "agent", lock_timeout: float = LOCK_SECONDS
     ) -> StateStore:
         """Keep a state under a key in a SQLite file, which is made when missing.
 
@@ -91,8 +164,12 @@ class StateStore:
             path: The file.
             key: Which of its states this is.
             lock_timeout: Seconds to wait for another writer.
+
+        Raises:
+            ConfigurationError: The path holds a NUL or a lone surrogate.
         """
-        return StateStore(Row(Path(path), key, lock_timeout))
+        records = SqliteRecords(path, table="agent_states", lock_timeout=lock_timeout)
+        return StateStore(records, key=key, timeout=lock_timeout)
 
     def load(self) -> AgentState:
         """Return the saved state.
@@ -103,8 +180,11 @@ class StateStore:
             StateVersionError: It was written by another version of the format.
             StateError: It could not be reached.
         """
-        with self._place.reading() as slot:
-            return AgentState.of(self._snapshot(slot))
+        return perform(self._loading())
+
+    async def aload(self) -> AgentState:
+        """Return the saved state; see `load`."""
+        return await aperform(self._loading())
 
     def save(self, state: AgentState, *, overwrite: bool = False) -> None:
         """Save a state, and set its `revision` to the number of this save.
@@ -115,70 +195,63 @@ class StateStore:
 
         Raises:
             ConfigurationError: The state holds what cannot be saved.
-            StateConflictError: Somebody else saved since it was loaded.
+            StateConflictError: Another writer saved since it was loaded.
             StateCorruptError: What is there cannot be read, so it is not replaced unasked.
             StateVersionError: What is there is of another version of the format.
             StateError: It could not be written; what was there is as it was.
         """
-        snapshot = state.snapshot()
-        with self._place.writing() as slot:
-            held = self._held(slot, overwrite=overwrite)
-            found = held.revision if held else 0
-            if not overwrite and found != snapshot.revision:
-                raise StateConflictError(
-                    f"{self.name} holds revision {found}, this state goes back to revision "
-                    f"{snapshot.revision}: merge() it, or load() and change again"
-                )
-            saved = replace(snapshot, revision=max(found, snapshot.revision) + 1)
-            slot.write(saved, keep=held is not None)
-        state.revision = saved.revision
+        perform(self._saving(state, overwrite=overwrite))
+
+    async def asave(self, state: AgentState, *, overwrite: bool = False) -> None:
+        """Save a state; see `save`."""
+        await aperform(self._saving(state, overwrite=overwrite))
 
     def update(self, change: Callable[[AgentState], object]) -> AgentState:
-        """Load, change and save in one step that no other writer can come between.
+        """Load, change and save so that no save of another writer is lost.
 
         Args:
-            change: Changes the state it is given in place. Nobody else can save while it runs, so
-                it should not wait for a model; if it raises, nothing is saved.
+            change: Changes the state it is given in place. It is called again, with the newer
+                state, when another writer saved meanwhile, so it should be quick and have no other
+                effect. If it raises, nothing is saved.
 
         Returns:
             The state as saved; a new one where none was saved before.
 
         Raises:
-            StateError: As in `save`, except that there is no conflict.
+            StateConflictError: Other writers came first for the whole timeout.
+            StateError: As in `save`.
         """
-        with self._place.writing() as slot:
-            held = self._held(slot, overwrite=False)
-            state = AgentState.of(held or Snapshot())
-            try:
-                change(state)
-            except Exception as error:  # noqa: BLE001 - raised below, not to pass for the store's own
-                failure = error
-            else:
-                return self._replace(slot, state.snapshot(), held)
-        raise failure
+        return perform(self._updating(change))
+
+    async def aupdate(self, change: Callable[[AgentState], object]) -> AgentState:
+        """Load, change and save; see `update`. `change` runs on the event loop."""
+        return await aperform(self._updating(change))
 
     def merge(self, state: AgentState) -> AgentState:
         """Save a state together with what others saved meanwhile.
 
         Args:
-            state: This writer's state; it is not changed. `AgentState.merged_with` says who wins.
+            state: This writer's state; it is not changed. `AgentState.merged_with` decides what
+                holds where both differ.
 
         Returns:
             The united state as saved, to go on with.
 
         Raises:
-            StateError: As in `save`, except that there is no conflict.
+            StateConflictError: Other writers came first for the whole timeout.
+            StateError: As in `save`.
         """
-        mine = state.snapshot()
-        with self._place.writing() as slot:
-            held = self._held(slot, overwrite=False)
-            return self._replace(slot, mine.merged_with(held) if held else mine, held)
+        return perform(self._merging(state))
+
+    async def amerge(self, state: AgentState) -> AgentState:
+        """Save a state together with what others saved meanwhile; see `merge`."""
+        return await aperform(self._merging(state))
 
     def recover(self) -> AgentState:
         """Go back to the state before the last save where the last one cannot be read.
 
-        What could not be read is set aside (`state.json.corrupt`, or the column `corrupt`). A state
-        that can be read is returned as it is.
+        What could not be read is set aside (`state.json.corrupt`, or the key with `.corrupt`). A
+        state that can be read is returned as it is.
 
         Raises:
             StateNotFound: Nothing was saved.
@@ -186,83 +259,180 @@ class StateStore:
             StateVersionError: It is of another version of the format.
             StateError: It could not be reached.
         """
-        with self._place.writing() as slot:
-            try:
-                return AgentState.of(self._snapshot(slot))
-            except StateCorruptError:
-                before = self._parse(slot.read_backup(), "the state before it")
-                slot.restore()
-                return AgentState.of(before)
+        return perform(self._recovering())
 
-    async def aload(self) -> AgentState:
-        """Return the saved state; see `load`."""
-        import asyncio
+    async def arecover(self) -> AgentState:
+        """Go back to the state before the last save; see `recover`."""
+        return await aperform(self._recovering())
 
-        return await asyncio.to_thread(self.load)
+    def delete(self) -> bool:
+        """Remove the state and everything kept with it; return whether there was one.
 
-    async def asave(self, state: AgentState, *, overwrite: bool = False) -> None:
-        """Save a state; see `save`."""
-        import asyncio
+        Raises:
+            StateError: It could not be removed.
+        """
+        return perform(self._deleting())
 
-        await asyncio.to_thread(self.save, state, overwrite=overwrite)
+    async def adelete(self) -> bool:
+        """Remove the state; see `delete`."""
+        return await aperform(self._deleting())
 
-    async def aupdate(self, change: Callable[[AgentState], object]) -> AgentState:
-        """Load, change and save in one step; see `update`. `change` runs in a thread."""
-        import asyncio
+    # --- policies --------------------------------------------------------------------------------
 
-        return await asyncio.to_thread(self.update, change)
-
-    async def amerge(self, state: AgentState) -> AgentState:
-        """Save a state together with what others saved meanwhile; see `merge`."""
-        import asyncio
-
-        return await asyncio.to_thread(self.merge, state)
-
-    def _snapshot(self, slot: Slot) -> Snapshot:
-        data = slot.read()
-        if data is None:
+    def _loading(self) -> CallFlow[AgentState]:
+        held = yield from self._held()
+        if held.snapshot is None:
             raise StateNotFound(f"no state was saved in {self.name}: save() one first")
-        try:
-            return self._parse(data, self.name)
-        except StateCorruptError as error:
-            raise StateCorruptError(f"{error}. {self._remedy(slot)}") from error
+        return AgentState.of(held.snapshot)
 
-    def _held(self, slot: Slot, *, overwrite: bool) -> Snapshot | None:
-        """Return what is saved now; None for nothing, or for ruins that may be overwritten."""
+    def _saving(self, state: AgentState, *, overwrite: bool) -> CallFlow[None]:
+        snapshot = state.snapshot()
+
+        def next_of(held: _Held) -> Snapshot:
+            if not overwrite and held.revision != snapshot.revision:
+                raise StateConflictError(
+                    f"{self.name} holds revision {held.revision}, this state goes back to revision "
+                    f"{snapshot.revision}: merge() it, or load() and change again"
+                )
+            return replace(snapshot, revision=max(held.revision, snapshot.revision) + 1)
+
+        saved = yield from self._replacing(next_of, overwrite=overwrite)
+        state.revision = saved.revision
+
+    def _updating(self, change: Callable[[AgentState], object]) -> CallFlow[AgentState]:
+        def next_of(held: _Held) -> Snapshot:
+            state = AgentState.of(held.snapshot or Snapshot())
+            change(state)
+            return replace(state.snapshot(), revision=held.revision + 1)
+
+        return AgentState.of((yield from self._replacing(next_of)))
+
+    def _merging(self, state: AgentState) -> CallFlow[AgentState]:
+        mine = state.snapshot()
+
+        def next_of(held: _Held) -> Snapshot:
+            merged = mine.merged_with(held.snapshot) if held.snapshot else mine
+            return replace(merged, revision=held.revision + 1)
+
+        return AgentState.of((yield from self._replacing(next_of)))
+
+    def _recovering(self) -> CallFlow[AgentState]:
+        record = yield from self.records.looking(self._keys.state)
         try:
-            return self._snapshot(slot)
-        except StateNotFound:
-            return None
-        except (StateCorruptError, StateVersionError):
+            held = yield from self._held()
+        except StateCorruptError:
+            if record is None:
+                raise
+            backup = yield from self.records.looking(self._keys.backup)
+            before = self._parse(backup, "the state before it")
+            yield from self.records.putting(
+                self._keys.state,
+                _to_bytes(before),
+                expected=record.version,
+                beside={self._keys.corrupt: record.body},
+            )
+            return AgentState.of(before)
+        if held.snapshot is None:
+            raise StateNotFound(f"no state was saved in {self.name}: save() one first")
+        return AgentState.of(held.snapshot)
+
+    def _deleting(self) -> CallFlow[bool]:
+        found = False
+        for key in self._keys.all():
+            removed = yield from self.records.deleting(key)
+            found = found or (removed and key == self._keys.state)
+        return found
+
+    def _replacing(
+        self, next_of: Callable[[_Held], Snapshot], *, overwrite: bool = False
+    ) -> CallFlow[Snapshot]:
+        """Replace what is stored by what follows from it, again if another writer came first."""
+        until = time.monotonic() + self._timeout
+        wait = _SHORTEST_WAIT
+        while True:
+            held = yield from self._held(overwrite=overwrite)
+            saved = next_of(held)
+            try:
+                yield from self.records.putting(
+                    self._keys.state,
+                    _to_bytes(saved),
+                    expected=held.version,
+                    beside=self._beside(saved, held),
+                )
+            except StateConflictError as error:
+                if time.monotonic() >= until:
+                    raise StateConflictError(
+                        f"other writers changed {self.name} first for {self._timeout:g} s"
+                    ) from error
+            else:
+                return saved
+            yield sleep_call(random.uniform(0, wait))
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _beside(self, saved: Snapshot, held: _Held) -> dict[str, bytes]:
+        """Return what is written together with a state: the one before it, and words for people."""
+        from muntin.state.render import state_text
+
+        beside: dict[str, bytes] = {}
+        if held.record is not None and held.snapshot is not None:
+            beside[self._keys.backup] = held.record.body
+        if self._keys.plan is not None:
+            plan = replace(saved, findings=(), failures=())
+            beside[self._keys.plan] = f"{state_text(plan)}\n".encode()
+        if self._keys.findings is not None:
+            found = Snapshot(findings=saved.findings, failures=saved.failures)
+            beside[self._keys.findings] = f"{state_text(found)}\n".encode()
+        return beside
+
+    def _held(self, *, overwrite: bool = False) -> CallFlow[_Held]:
+        """Return what is stored; without its state if that cannot be read and may be replaced."""
+        record = yield from self.records.looking(self._keys.state)
+        if record is None:
+            return _Held(None, None)
+        try:
+            return _Held(record, self._parse(record, self.name))
+        except StateCorruptError as error:
             if overwrite:
-                return None
+                return _Held(record, None)
+            remedy = yield from self._remedy()
+            raise StateCorruptError(f"{error}. {remedy}") from error
+        except StateVersionError:
+            if overwrite:
+                return _Held(record, None)
             raise
 
-    def _replace(self, slot: Slot, snapshot: Snapshot, held: Snapshot | None) -> AgentState:
-        saved = replace(snapshot, revision=(held.revision if held else 0) + 1)
-        slot.write(saved, keep=held is not None)
-        return AgentState.of(saved)
-
-    def _remedy(self, slot: Slot) -> str:
+    def _remedy(self) -> CallFlow[str]:
         try:
-            before = self._parse(slot.read_backup(), "")
+            backup = yield from self.records.looking(self._keys.backup)
+            before = self._parse(backup, "")
         except (StateCorruptError, StateVersionError):
             return "There is no readable state from before it"
         return f"recover() goes back to revision {before.revision}, the state before it"
 
-    def _parse(self, data: bytes | None, what: str) -> Snapshot:
+    def _parse(self, record: Record | None, what: str) -> Snapshot:
         from muntin.state.codec import from_saved
 
-        if not data:
-            raise StateCorruptError(f"{what} is {'missing' if data is None else 'empty'}")
+        if record is None:
+            raise StateCorruptError(f"{what} is missing")
+        if record.problem:
+            raise StateCorruptError(f"{what} is damaged: {record.problem}")
+        if not record.body:
+            raise StateCorruptError(f"{what} is empty")
         try:
-            return from_saved(json.loads(data.decode("utf-8")))
+            return from_saved(json.loads(record.body.decode("utf-8")))
         except (ValueError, RecursionError) as error:
             raise StateCorruptError(f"{what} is not whole JSON: {error}") from error
         except StateVersionError as error:
             raise StateVersionError(f"{what}: {error}") from error
         except StateCorruptError as error:
             raise StateCorruptError(f"{what}: {error}") from error
+
+
+def _to_bytes(snapshot: Snapshot) -> bytes:
+    from muntin.state.codec import to_saved
+
+    saved: Any = to_saved(snapshot)
+    return json.dumps(saved, ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
 
 
 def save_state(state: AgentState, path: _Path = ".agent") -> None:

@@ -15,6 +15,7 @@ from muntin.testing.doubles import (
     SlowSummarizer,
     words_counter,
 )
+from muntin.testing.record_suites import RecordStoreSuite
 from muntin.testing.strict import Provider, check_request
 from muntin.testing.suites import CounterSuite, SourceSuite, StateStoreSuite, ToolResultStoreSuite
 from muntin.testing.wire import (
@@ -37,6 +38,7 @@ __all__ = (
     "FailingSummarizer",
     "FakeEmbedder",
     "Provider",
+    "RecordStoreSuite",
     "Refusal",
     "RequestOverflow",
     "RequestRefused",

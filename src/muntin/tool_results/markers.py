@@ -10,9 +10,11 @@ It neither measures nor cuts anything.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from muntin.errors import StateError
 from muntin.tool_results.json_excerpts import parse_json, to_json
 from muntin.tool_results.store import RESULT_ID
 
@@ -76,7 +78,7 @@ def original_of(
     if found:
         id_ = re.search(RESULT_ID, found["where"])
         # A text that only quotes a marker must not lose its own original.
-        if store is None or (id_ is not None and id_[0] in store):
+        if store is None or (id_ is not None and _holds(store, id_[0])):
             return Original(
                 body=body,
                 is_json=is_json,
@@ -92,9 +94,29 @@ def original_of(
         value=value,
         tokens=tokens,
         characters=len(text),
-        result_id=None if store is None else store.put(result),
+        result_id=None if store is None else _stored(store, result),
         again=False,
     )
+
+
+def _holds(store: ToolResultStore, result_id: str) -> bool:
+    """Return whether an id is stored; True where that cannot be read, so that the id is kept."""
+    try:
+        return result_id in store
+    except StateError:
+        return True
+
+
+def _stored(store: ToolResultStore, result: str) -> str | None:
+    """Store an original and return its id; None where it cannot be stored, and the marker says so.
+
+    A full disk must not end the run that wanted to cut a result.
+    """
+    try:
+        return store.put(result)
+    except StateError as error:
+        warnings.warn(f"a tool result is cut and its original is not stored: {error}", stacklevel=6)
+        return None
 
 
 def marker(

@@ -115,7 +115,9 @@ def truncate_tool_result(
     Raises:
         ConfigurationError: `max_tokens` is below 1.
         ContextWindowExceeded: By this counter not even a mark of one character fits.
-        StateError: The original cannot be stored.
+
+    Warns:
+        UserWarning: The original cannot be stored; the marker says that it is not.
 
     ```python
     from muntin import ToolResultStore, truncate_tool_result
@@ -191,7 +193,9 @@ def truncate_batch(
     Raises:
         ConfigurationError: `max_tokens` is below 1.
         ContextWindowExceeded: There is not even room for a mark of one character each.
-        StateError: An original cannot be stored.
+
+    Warns:
+        UserWarning: As in `truncate_tool_result`.
 
     ```python
     from muntin.tool_results import truncate_batch

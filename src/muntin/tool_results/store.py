@@ -1,27 +1,25 @@
-"""Keep the originals of shortened tool results, and read them back in bounded pieces.
+"""Keep the originals of shortened tool results under the hash of their content.
 
-An original is stored under a hash of its content, so storing it again changes nothing and an id
-never means two texts. What the model sees carries the id; `read_tool_result` hands out a range or
-the places a pattern matches, and `read_tool` makes that a tool any framework can register.
-
-It does not decide what is shortened, nor when an original may be forgotten, except that the store
-in memory forgets what was not read for longest when it is full.
+Storing a text again changes nothing, and an id never means two texts: a text that no longer has the
+hash in its id is reported as damaged. Where originals are kept, and for how long, is decided by the
+`RecordStore` they are kept in.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
-import threading
-from abc import ABC, abstractmethod
-from collections import OrderedDict
-from pathlib import Path
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any, cast
 
-from muntin.errors import ConfigurationError, StateError, ToolResultNotFound
+from muntin.errors import ConfigurationError, StateCorruptError, ToolResultNotFound
+from muntin.runtime import aperform, perform
+from muntin.stores import FolderRecords, MemoryRecords, RecordStore, SqliteRecords, digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import PathLike
+
+    from muntin.runtime import CallFlow
 
 __all__ = ("RESULT_ID", "ToolResultStore")
 
@@ -32,12 +30,20 @@ _WHOLE_ID = re.compile(RESULT_ID)
 _BYTES_IN_MEMORY = 64 * 1024 * 1024
 
 
-class ToolResultStore(ABC):
+class ToolResultStore:
     """Keep texts under the hash of their content.
 
-    Three are built in: `in_memory()`, `directory(path)` and `sqlite(path)`. All may be shared by
-    threads, the last two by processes. Another one subclasses this and implements `write`, `read`
-    and `has`; ids are made and checked here, so no foreign text reaches a path or a query.
+    Made by `in_memory()`, `directory(path)` or `sqlite(path)`, or over any `RecordStore`, for
+    instance one in a database that several machines share. Safe to share between threads, and
+    between processes where the records are.
+
+    Args:
+        records: Where the texts are kept. Give each tenant records of its own (a folder, a
+            namespace): whoever has an id can read its text. The records' `max_bytes` and `max_age`
+            bound the store.
+
+    Raises:
+        ConfigurationError: `records` is not a `RecordStore`.
 
     ```python
     from muntin import ToolResultStore
@@ -49,183 +55,167 @@ class ToolResultStore(ABC):
     ```
     """
 
+    def __init__(self, records: RecordStore) -> None:
+        if not isinstance(cast("object", records), RecordStore):
+            raise ConfigurationError(
+                f"a ToolResultStore needs a RecordStore, got {type(records).__name__}: use "
+                f"ToolResultStore.directory(path) for a folder, or a class of muntin.stores"
+            )
+        self.records = records
+
     @staticmethod
-    def in_memory(*, max_bytes: int = _BYTES_IN_MEMORY) -> ToolResultStore:
-        """Make a store that lives as long as the process and holds at most so many bytes.
+    def in_memory(
+        *, max_bytes: int = _BYTES_IN_MEMORY, max_age: float | None = None
+    ) -> ToolResultStore:
+        """Make a store that lives as long as the process.
+
+        Args:
+            max_bytes: Bytes of all texts; beyond it the least recently used ones are removed.
+            max_age: Seconds that a text is kept after it was stored last; `None` sets no limit.
 
         Raises:
-            ConfigurationError: `max_bytes` is below 1.
+            ConfigurationError: A limit is below 1.
         """
-        return _MemoryResults(max_bytes)
+        return ToolResultStore(MemoryRecords(max_bytes=max_bytes, max_age=max_age))
 
     @staticmethod
-    def directory(path: str | PathLike[str]) -> ToolResultStore:
-        """Make a store that keeps one file per result; the folder is made when missing."""
-        return _DirectoryResults(Path(path))
+    def directory(
+        path: str | PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        max_age: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> ToolResultStore:
+        """Make a store that keeps one file per result; the folder is made when missing.
+
+        Args:
+            path: The folder.
+            max_bytes: Bytes of all texts; beyond it those stored first are removed. `None` sets no
+                limit.
+            max_age: Seconds that a text is kept after it was stored last; `None` sets no limit.
+            clock: Returns seconds since the epoch.
+
+        Raises:
+            ConfigurationError: The path holds a NUL, or a limit is not above 0.
+        """
+        return ToolResultStore(
+            FolderRecords(path, suffix=".txt", max_bytes=max_bytes, max_age=max_age, clock=clock)
+        )
 
     @staticmethod
-    def sqlite(path: str | PathLike[str]) -> ToolResultStore:
-        """Make a store that keeps results in one table of a SQLite file."""
-        return _SqliteResults(Path(path))
+    def sqlite(
+        path: str | PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        max_age: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> ToolResultStore:
+        """Make a store that keeps results in one table of a SQLite file.
+
+        Args:
+            path: The file, which is made when missing.
+            max_bytes: As in `directory`.
+            max_age: As in `directory`.
+            clock: Returns seconds since the epoch.
+
+        Raises:
+            ConfigurationError: As in `directory`.
+        """
+        return ToolResultStore(
+            SqliteRecords(
+                path, table="tool_results", max_bytes=max_bytes, max_age=max_age, clock=clock
+            )
+        )
 
     def put(self, text: str) -> str | None:
-        """Store a text and return its id; storing it again changes nothing.
+        """Store a text and return its id; storing it again renews its age.
 
         Returns:
-            The id, or None where the text alone is larger than the whole store.
+            The id, or None where the text alone is larger than the whole store may be.
 
         Raises:
-            ConfigurationError: It is no text.
+            ConfigurationError: It is not a str.
             StateError: It could not be written.
         """
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers' own
-            raise ConfigurationError(
-                f"a tool result is stored as text, not as {type(text).__name__}"
-            )
-        data = text.encode("utf-8", "surrogatepass")
-        result_id = f"tr_{hashlib.sha256(data).hexdigest()[:20]}"
-        return result_id if self.write(result_id, data) else None
+        return perform(self._putting(text))
+
+    async def aput(self, text: str) -> str | None:
+        """Store a text and return its id; see `put`."""
+        return await aperform(self._putting(text))
 
     def get(self, result_id: str) -> str:
         """Return the text that was stored, character for character.
 
         Raises:
-            ToolResultNotFound: No text has this id here.
+            ToolResultNotFound: No text has this id here, or it was removed.
+            StateCorruptError: The stored text was changed: it does not have the hash in its id.
             StateError: It could not be read.
         """
-        data = self.read(result_id) if _WHOLE_ID.fullmatch(result_id) else None
-        if data is None:
-            raise ToolResultNotFound(
-                f"no tool result has the id {result_id!r}: {self.holds}; "
-                f"ids are 'tr_' and 20 hex digits, copied from a shortened result"
-            )
-        return data.decode("utf-8", "surrogatepass")
+        return perform(self._getting(result_id))
+
+    async def aget(self, result_id: str) -> str:
+        """Return the text that was stored; see `get`."""
+        return await aperform(self._getting(result_id))
+
+    def delete(self, result_id: str) -> bool:
+        """Remove a text; return whether it was there.
+
+        Raises:
+            StateError: The store cannot be written.
+        """
+        return _is_id(result_id) and self.records.delete(result_id)
+
+    async def adelete(self, result_id: str) -> bool:
+        """Remove a text; see `delete`."""
+        return _is_id(result_id) and await self.records.adelete(result_id)
 
     def __contains__(self, result_id: object) -> bool:
-        return (
-            isinstance(result_id, str)
-            and _WHOLE_ID.fullmatch(result_id) is not None
-            and self.has(result_id)
-        )
+        return _is_id(result_id) and self.records.get(cast("str", result_id)) is not None
 
-    holds: str = "it was never stored here"
-    """What an error says about why an id may be missing."""
-
-    @abstractmethod
-    def write(self, result_id: str, data: bytes) -> bool:
-        """Store bytes under a checked id; say whether they are stored now."""
-
-    @abstractmethod
-    def read(self, result_id: str) -> bytes | None:
-        """Return the bytes stored under a checked id, or None."""
-
-    @abstractmethod
-    def has(self, result_id: str) -> bool:
-        """Say whether a checked id is stored."""
-
-
-class _MemoryResults(ToolResultStore):
-    """Hold results in memory, least recently used out first."""
-
-    def __init__(self, max_bytes: int) -> None:
-        if max_bytes < 1:
-            raise ConfigurationError(f"a store needs max_bytes of at least 1, got {max_bytes}")
-        self.max_bytes = max_bytes
-        self.holds = (
-            f"it was never stored here or has made room for newer ones "
-            f"(this store holds {max_bytes:,} bytes)"
-        )
-        self._texts: OrderedDict[str, bytes] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def write(self, result_id: str, data: bytes) -> bool:
-        if len(data) > self.max_bytes:
-            return False
-        with self._lock:
-            if result_id in self._texts:
-                self._texts.move_to_end(result_id)
-                return True
-            self._texts[result_id] = data
-            self._bytes += len(data)
-            while self._bytes > self.max_bytes:
-                _, oldest = self._texts.popitem(last=False)
-                self._bytes -= len(oldest)
-        return True
-
-    def read(self, result_id: str) -> bytes | None:
-        with self._lock:
-            if result_id in self._texts:
-                self._texts.move_to_end(result_id)
-            return self._texts.get(result_id)
-
-    def has(self, result_id: str) -> bool:
-        return result_id in self._texts
-
-
-class _DirectoryResults(ToolResultStore):
-    """Hold each result in a file that is there whole or not at all."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.holds = f"it was never stored in {folder}"
-
-    def write(self, result_id: str, data: bytes) -> bool:
-        from muntin.runtime import replace_file
-
-        try:
-            if not self.has(result_id):
-                self.folder.mkdir(parents=True, exist_ok=True)
-                replace_file(self._file(result_id), data)
-        except OSError as error:
-            raise StateError(f"cannot store a tool result in {self.folder}: {error}") from error
-        return True
-
-    def read(self, result_id: str) -> bytes | None:
-        try:
-            return self._file(result_id).read_bytes()
-        except FileNotFoundError:
+    def _putting(self, text: str) -> CallFlow[str | None]:
+        if not isinstance(cast("object", text), str):
+            raise ConfigurationError(f"a tool result must be a str, got {type(text).__name__}")
+        data = text.encode("utf-8", "surrogatepass")
+        most = self.records.max_bytes
+        if most is not None and len(data) > most:
             return None
-        except OSError as error:
-            raise StateError(f"cannot read a tool result in {self.folder}: {error}") from error
+        result_id = _id_of(data)
+        yield from self.records.putting(result_id, data)
+        return result_id
 
-    def has(self, result_id: str) -> bool:
-        return self._file(result_id).is_file()
+    def _getting(self, result_id: str) -> CallFlow[str]:
+        record = (yield from self.records.getting(result_id)) if _is_id(result_id) else None
+        if record is None:
+            raise ToolResultNotFound(
+                f"no tool result has the id {result_id!r}: {self._why_missing()}; "
+                f"ids are 'tr_' and 20 hex digits, copied from a shortened result"
+            )
+        if _id_of(record.body) != result_id:
+            raise StateCorruptError(
+                f"the tool result {result_id} in {self.records.name} was changed after it was "
+                f"stored: its content has another hash. Run the tool again, or delete() it"
+            )
+        return record.body.decode("utf-8", "surrogatepass")
 
-    def _file(self, result_id: str) -> Path:
-        return self.folder / f"{result_id}.txt"
-
-
-class _SqliteResults(ToolResultStore):
-    """Hold results in a table; each call opens its own connection, so any thread may call."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.holds = f"it was never stored in {path}"
-
-    def write(self, result_id: str, data: bytes) -> bool:
-        self._query(
-            "INSERT OR IGNORE INTO tool_results (id, body) VALUES (?, ?)", (result_id, data)
+    def _why_missing(self) -> str:
+        where = self.records.name
+        limits: list[str] = []
+        if self.records.max_bytes is not None:
+            limits.append(f"holds {self.records.max_bytes:,} bytes")
+        if self.records.max_age is not None:
+            limits.append(f"keeps texts for {self.records.max_age:g} s")
+        if not limits:
+            return f"it was never stored in {where}"
+        return (
+            f"it was never stored in {where} or has made room for newer ones "
+            f"(this store {' and '.join(limits)})"
         )
-        return True
 
-    def read(self, result_id: str) -> bytes | None:
-        row = self._query("SELECT body FROM tool_results WHERE id = ?", (result_id,))
-        return None if row is None else row[0]
 
-    def has(self, result_id: str) -> bool:
-        return self._query("SELECT 1 FROM tool_results WHERE id = ?", (result_id,)) is not None
+def _is_id(result_id: Any) -> bool:
+    """Return whether this is an id: only an id reaches a path or a query."""
+    return isinstance(result_id, str) and _WHOLE_ID.fullmatch(result_id) is not None
 
-    def _query(self, query: str, values: tuple[str | bytes, ...]) -> tuple[bytes, ...] | None:
-        import sqlite3
-        from contextlib import closing
 
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=10)) as connection, connection:
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS tool_results (id TEXT PRIMARY KEY, body BLOB)"
-                )
-                return connection.execute(query, values).fetchone()
-        except (OSError, sqlite3.Error) as error:
-            raise StateError(f"cannot reach the tool results in {self.path}: {error}") from error
+def _id_of(data: bytes) -> str:
+    return f"tr_{digest_of(data)[:20]}"

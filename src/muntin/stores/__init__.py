@@ -1,0 +1,26 @@
+"""Stores of records: bytes under keys with versions, in memory, files, SQLite and SQL databases.
+
+It decides how a record is read, replaced and removed, and how stores are limited. It does not know
+what a record means.
+"""
+
+from __future__ import annotations
+
+from muntin.stores.base import RecordStore
+from muntin.stores.folder import LOCK_SECONDS, FolderRecords
+from muntin.stores.memory import MemoryRecords
+from muntin.stores.record import ANY, Entry, Expected, Record, digest_of
+from muntin.stores.sqlite import SqliteRecords
+
+__all__ = (
+    "ANY",
+    "LOCK_SECONDS",
+    "Entry",
+    "Expected",
+    "FolderRecords",
+    "MemoryRecords",
+    "Record",
+    "RecordStore",
+    "SqliteRecords",
+    "digest_of",
+)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+from pydantic import PrivateAttr
 
+from llama_index_muntin import CompactingMemory
 from muntin import TiktokenCounter, count_messages
 
 if TYPE_CHECKING:
@@ -115,3 +119,70 @@ class FixedRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         self.asked.append(query_bundle)
         return list(self.nodes)
+
+
+def memory_of(limit: int = 1000, **more: Any) -> CompactingMemory:
+    """Make a memory that counts exactly."""
+    return CompactingMemory.from_defaults(**{"token_limit": limit, "token_counter": EXACT, **more})
+
+
+def size(messages: list[ChatMessage]) -> int:
+    """Count messages as they are sent."""
+    return count_messages(messages, counter=EXACT)
+
+
+def recap_of(text: str = "They spoke of travel rules.") -> Any:
+    """Make a summariser that always says the same."""
+    return lambda _text, _instruction: text
+
+
+class LossyStore(AsyncDBChatStore):
+    """Keep messages in a dict, and lose those that are written while another write is going on."""
+
+    _rows: dict[str, list[ChatMessage]] = PrivateAttr(default_factory=dict)
+
+    async def get_messages(
+        self, key: str, status: Any = None, limit: Any = None, offset: Any = None
+    ) -> list[ChatMessage]:
+        return list(self._rows.get(key, []))
+
+    async def count_messages(self, key: str, status: Any = None) -> int:
+        return len(self._rows.get(key, []))
+
+    async def add_message(
+        self, key: str, message: ChatMessage, status: Any = MessageStatus.ACTIVE
+    ) -> None:
+        await self.add_messages(key, [message])
+
+    async def add_messages(
+        self, key: str, messages: list[ChatMessage], status: Any = MessageStatus.ACTIVE
+    ) -> None:
+        read = list(self._rows.get(key, []))
+        await asyncio.sleep(0.001)
+        self._rows[key] = [*read, *messages]
+
+    async def set_messages(
+        self, key: str, messages: list[ChatMessage], status: Any = MessageStatus.ACTIVE
+    ) -> None:
+        self._rows[key] = list(messages)
+
+    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        return self._rows[key].pop(idx)
+
+    async def delete_messages(self, key: str, status: Any = None) -> None:
+        self._rows.pop(key, None)
+
+    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        return [self._rows[key].pop(0) for _ in range(n)]
+
+    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
+        return []
+
+    async def get_keys(self) -> list[str]:
+        return list(self._rows)
+
+
+def put_one_by_one(memory: CompactingMemory, messages: list[ChatMessage]) -> None:
+    """Put messages one at a time."""
+    for message in messages:
+        memory.put(message)

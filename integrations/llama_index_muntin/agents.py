@@ -23,11 +23,10 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Workflow
 
+from llama_index_muntin._agents import GuardedContext, Overrun, Steps, steps_of
 from llama_index_muntin._conversion import to_muntin
-from llama_index_muntin._guard import GuardedContext, Overrun
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from llama_index_muntin._shapes import SHAPE
-from llama_index_muntin._trajectory import Steps, steps_of
 from muntin.conversations import FittedMessages, fit_messages
 from muntin.counting import count_messages
 from muntin.errors import ConfigurationError, ContextWindowExceeded

@@ -16,16 +16,23 @@ from llama_index.core.async_utils import (
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from llama_index_muntin._living import LivingMemory
-from llama_index_muntin._log import ConversationLog, Fold, Rules, is_answer, text_said
+from llama_index_muntin._memory import (
+    ConversationLog,
+    Fold,
+    HistoryRoom,
+    LivingMemory,
+    Rules,
+    StoreMirror,
+    history_limit,
+    is_answer,
+    text_said,
+)
 from llama_index_muntin._models import (
     counter_named,
     counter_of,
     counting,
     tokenizer_of,
 )
-from llama_index_muntin._room import HistoryRoom, history_limit
-from llama_index_muntin._store import StoreMirror
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError

@@ -15,7 +15,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field, PrivateAttr
 
 from llama_index_muntin._conversion import copy_of_message, text_of_messages
-from llama_index_muntin._log import ConversationLog, Rules
+from llama_index_muntin._memory import ConversationLog, Rules
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for

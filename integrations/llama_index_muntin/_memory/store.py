@@ -12,7 +12,7 @@ import weakref
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from llama_index_muntin._log import owned
+from llama_index_muntin._memory.log import owned
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
     from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
 
-    from llama_index_muntin._log import ConversationLog
+    from llama_index_muntin._memory.log import ConversationLog
 
 __all__ = ("StoreMirror",)
 

@@ -9,6 +9,7 @@ from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.storage.chat_store import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from pydantic import PrivateAttr
 
@@ -123,7 +124,8 @@ class FixedRetriever(BaseRetriever):
 
 def memory_of(limit: int = 1000, **more: Any) -> CompactingMemory:
     """Make a memory that counts exactly."""
-    return CompactingMemory.from_defaults(**{"token_limit": limit, "token_counter": EXACT, **more})
+    settings: dict[str, Any] = {"token_limit": limit, "token_counter": EXACT, **more}
+    return CompactingMemory.from_defaults(**settings)
 
 
 def size(messages: list[ChatMessage]) -> int:
@@ -133,7 +135,11 @@ def size(messages: list[ChatMessage]) -> int:
 
 def recap_of(text: str = "They spoke of travel rules.") -> Any:
     """Make a summariser that always says the same."""
-    return lambda _text, _instruction: text
+
+    def summarize(_text: str, _instruction: str) -> str:
+        return text
+
+    return summarize
 
 
 class LossyStore(AsyncDBChatStore):
@@ -179,6 +185,44 @@ class LossyStore(AsyncDBChatStore):
         return []
 
     async def get_keys(self) -> list[str]:
+        return list(self._rows)
+
+
+class JsonChatStore(BaseChatStore):
+    """Keep messages as JSON texts under a key, as Redis, Postgres and DynamoDB stores do."""
+
+    _rows: dict[str, list[str]] = PrivateAttr(default_factory=dict)
+
+    def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
+        """Replace the row."""
+        self._rows.pop(key, None)
+        for message in messages:
+            self.add_message(key, message)
+
+    def get_messages(self, key: str) -> list[ChatMessage]:
+        """Parse the row."""
+        return [ChatMessage.model_validate_json(row) for row in self._rows.get(key, [])]
+
+    def add_message(self, key: str, message: ChatMessage) -> None:
+        """Add to the row."""
+        self._rows.setdefault(key, []).append(message.model_dump_json())
+
+    def delete_messages(self, key: str) -> list[ChatMessage] | None:
+        """Delete the row."""
+        gone = self.get_messages(key)
+        self._rows.pop(key, None)
+        return gone
+
+    def delete_message(self, key: str, idx: int) -> ChatMessage | None:
+        """Delete one of the row."""
+        return ChatMessage.model_validate_json(self._rows[key].pop(idx))
+
+    def delete_last_message(self, key: str) -> ChatMessage | None:
+        """Delete the last of the row."""
+        return self.delete_message(key, -1)
+
+    def get_keys(self) -> list[str]:
+        """List the rows."""
         return list(self._rows)
 
 

@@ -1,70 +1,75 @@
 """A chat memory that keeps everything, sends what fits, and folds the rest into a recap.
 
-Reading changes nothing: agents read several times a turn. Folding happens when something is put,
-so it is paid for once. A summariser that fails loses nothing; the messages stay as they are and the
-budget is kept without a model.
+Putting never asks a model. The first read after the conversation became too long folds the oldest
+messages, so each recap that is paid for is sent; reading again changes nothing. A summariser that
+fails loses nothing: the messages stay, and the budget is kept without a model.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from llama_index.core.async_utils import (
-    asyncio_run,  # pyright: ignore[reportUnknownVariableType] - theirs is untyped
-)
-from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
-from pydantic import ConfigDict, Field, PrivateAttr
+from llama_index.core.storage.chat_store.base_db import MessageStatus
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from llama_index_muntin._memory import (
     ConversationLog,
     Fold,
     HistoryRoom,
     LivingMemory,
+    Recall,
     Rules,
     StoreMirror,
+    TurnVectors,
+    adrive,
+    check_arguments,
+    counter_of_tokenizer,
+    counter_saved,
+    database_store,
+    discarded,
+    drive,
     history_limit,
     is_answer,
+    name_to_save,
+    port_of,
+    read_other,
     text_said,
 )
-from llama_index_muntin._models import (
-    counter_named,
-    counter_of,
-    counting,
-    tokenizer_of,
-)
+from llama_index_muntin._models import counter_of, tokenizer_of
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Self
 
     from llama_index.core.base.llms.types import ChatMessage
 
-    from muntin.conversations import CompactionOutcome
+    from muntin.conversations import Compaction, CompactionOutcome
     from muntin.counting import TokenCounter
+    from muntin.report import AssemblyReport
     from muntin.tool_results import ToolResultStore
 
 __all__ = ("CompactingMemory", "CompactionWarning")
 
 
-_KINDS: dict[str, type[Any]] = {"ledger": WindowLedger, "chat_store": AsyncDBChatStore}
-"""What is handed in as an object, and has to be one of these."""
 _STORED = frozenset({"chat_store", "session_id", "log"})
 """Fields that decide what is written where."""
 
 
 class CompactionWarning(UserWarning):
-    """A recap could not be made: the messages are all there, unfolded."""
+    """A recap could not be made: all messages are kept, unfolded."""
 
 
 class CompactingMemory(LivingMemory):
-    """Remember a conversation, and hand out what fits the window.
+    """Remember a conversation, and return what fits the window.
 
-    Leading system messages and the newest question are always sent; tool calls keep their results;
-    what no longer fits is folded into a recap when messages are put. Use it wherever LlamaIndex
-    takes a memory: chat engines, agents, workflows. Make it with `from_defaults`.
+    Leading system messages and the open question are always sent; tool calls keep their results,
+    broken pairs are mended; what no longer fits is folded into a recap, and folded turns that speak
+    of the question come back word for word. Use it wherever LlamaIndex takes a memory: chat
+    engines, agents, workflows. Make it with `from_defaults`.
 
     ```python
     from llama_index.core.llms import ChatMessage
@@ -77,6 +82,8 @@ class CompactingMemory(LivingMemory):
     sent = memory.get()
     print(len(memory.get_all()), len(sent) < 60, sent[-1].content)
     #> 120 True Order A-1059 left the warehouse.
+    print(any("A-1003" in message.content for message in memory.get("Where was order A-1003?")))
+    #> True
     ```
     """
 
@@ -92,34 +99,50 @@ class CompactingMemory(LivingMemory):
     max_summary_tokens: int | None = Field(
         default=None, gt=0, description="Tokens a recap may take; None takes a share of the limit."
     )
+    summary_prompt: str | None = Field(
+        default=None, description="Instruction for the first recap; None takes the built-in one."
+    )
     recap_role: Literal["user", "system", "assistant"] = Field(
-        default="user", description="Who says the recap; every provider takes 'user' anywhere."
+        default="user", description="Role of the recap; every provider takes 'user' anywhere."
     )
     session_id: str = Field(
         default="chat_history", description="Key of the conversation in a store."
     )
     ledger: Any = Field(default=None, exclude=True, description="A WindowLedger that is shared.")
-    summarizer: Any = Field(default=None, exclude=True, description="Who writes recaps.")
-    chat_store: Any = Field(default=None, exclude=True, description="An AsyncDBChatStore.")
+    summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
+    chat_store: Any = Field(default=None, exclude=True, description="A chat store.")
     results: Any = Field(default=None, exclude=True, description="A ToolResultStore.")
     token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
+    embed_model: Any = Field(default=None, exclude=True, description="An embedding model.")
 
     _rules: Rules = PrivateAttr()
     _room: HistoryRoom = PrivateAttr()
     _outcome: CompactionOutcome | None = PrivateAttr(default=None)
+    _report: Callable[[], AssemblyReport] | None = PrivateAttr(default=None)
     _mirror: StoreMirror | None = PrivateAttr(default=None)
+    _vectors: TurnVectors | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            names = cast("dict[str, Any]", given).keys() - cls.model_fields.keys()
+            check_arguments(names - {"class_name"})
+        return cast("Any", given)
 
     def model_post_init(self, context: Any, /) -> None:
         """Resolve what is kept in objects rather than in fields."""
         super().model_post_init(context)
-        for name in _KINDS:
-            _check_kind(name, getattr(self, name))
+        _check_ledger(self.ledger)
         self._attach()
         self._resolve()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field; what follows from it follows."""
-        _check_kind(name, value)
+        """Set a field, and what depends on it."""
+        if name == "ledger":
+            _check_ledger(value)
+        elif name == "chat_store" and value is not None:
+            port_of(value)
         super().__setattr__(name, value)
         if name in _STORED:
             self._attach()
@@ -132,11 +155,14 @@ class CompactingMemory(LivingMemory):
 
     def _resolve(self) -> None:
         counter = self.token_counter or (self.ledger and self.ledger.counter)
-        found = counter_named(self.counter) if counter is None else counter_of(counter)
-        object.__setattr__(self, "counter", found.name)
+        found = counter_saved(self.counter) if counter is None else counter_of(counter)
+        object.__setattr__(self, "counter", name_to_save(found))
+        if self._vectors is None or self._vectors.model is not self.embed_model:
+            self._vectors = None if self.embed_model is None else TurnVectors(self.embed_model)
         self._rules = Rules(
             counter=found,
             summarizer=summarizer_for(self.summarizer),
+            summary_prompt=self.summary_prompt,
             max_summary_tokens=self.max_summary_tokens,
             store=self.results,
             recap_role=self.recap_role,
@@ -158,16 +184,22 @@ class CompactingMemory(LivingMemory):
         *,
         ledger: WindowLedger | None = None,
         summarizer: Any = None,
-        chat_store: AsyncDBChatStore | None = None,
-        session_id: str = "chat_history",
+        chat_store: Any = None,
+        session_id: str | None = None,
         results: ToolResultStore | None = None,
         token_counter: TokenCounter | str | None = None,
         tokenizer_fn: Callable[[str], list[Any]] | None = None,
+        embed_model: Any = None,
         max_summary_tokens: int | None = None,
+        summarize_prompt: str | None = None,
         recap_role: Literal["user", "system", "assistant"] = "user",
         chat_store_key: str | None = None,
+        table_name: str | None = None,
+        async_database_uri: str | None = None,
+        async_engine: Any = None,
+        db_schema: str | None = None,
         **unknown: Any,
-    ) -> CompactingMemory:
+    ) -> Self:
         """Make a memory.
 
         Args:
@@ -176,48 +208,88 @@ class CompactingMemory(LivingMemory):
             llm: The model. Three quarters of its window less the answer are the limit, so that
                 system prompts and templates have a place; its vocabulary counts.
             token_limit: Tokens of the messages that are sent, framing included. `None` takes the
-                ledger's share for history, else the model's window less the answer.
+                ledger's share for history, else the model's window less the answer, else 30,000 as
+                LlamaIndex's `Memory` does.
             ledger: Account of the window that is shared with a postprocessor and an agent.
-            summarizer: Who writes recaps: a LlamaIndex model, or anything `muntin` takes as one.
+            summarizer: Writes recaps: a LlamaIndex model, or anything `muntin` takes as one.
                 `None` summarises by extraction, without a model.
-            chat_store: Any `AsyncDBChatStore`, written through. `None` keeps messages here.
-            session_id: Key of this conversation in the store.
+            chat_store: Any `BaseChatStore` or `AsyncDBChatStore`, written through. `None` keeps
+                messages here.
+            session_id: Key of this conversation in the store; `None` takes `"chat_history"`.
             results: Keeps the originals of tool results that are cut.
             token_counter: Counts tokens: a counter, or its name. `None` takes the ledger's, else
-                the model's, else the estimate.
+                the model's, else the estimate. One that no name finds again has to be given again
+                when a saved memory is read.
             tokenizer_fn: A tokenizer, as other memories of LlamaIndex take one.
+            embed_model: Recalls folded turns by their vectors as well as by their words.
             max_summary_tokens: Tokens a recap may take; `None` takes a share of the limit.
-            recap_role: Who says the recap.
+            summarize_prompt: Instruction for the first recap; `None` takes the built-in one.
+            recap_role: Role of the recap.
             chat_store_key: The session, as other memories of LlamaIndex call it.
-            unknown: Nothing; whatever else is given is refused by name.
+            table_name: Table of a `SQLAlchemyChatStore`, made as `Memory` makes one.
+            async_database_uri: Its database.
+            async_engine: Its engine.
+            db_schema: Its schema.
+            unknown: Nothing; any other argument is refused by name.
 
         Raises:
-            ConfigurationError: There is no limit, no ledger and no model to take one from, or a
-                setting is unknown.
+            ConfigurationError: A setting is unknown or contradicts another one.
         """
-        if unknown:
-            raise ConfigurationError(f"a memory has no setting {', '.join(sorted(unknown))}")
-        _check_kind("ledger", ledger)
-        _check_kind("chat_store", chat_store)
+        check_arguments(unknown)
+        _check_ledger(ledger)
         counter: Any = token_counter
         if tokenizer_fn is not None:
-            counter = counting(tokenizer_fn)
+            counter = counter_of_tokenizer(tokenizer_fn)
         elif counter is None:
             counter = ledger.counter if ledger is not None else counter_of(None, llm)
+        database = {
+            "table_name": table_name,
+            "async_database_uri": async_database_uri,
+            "async_engine": async_engine,
+            "db_schema": db_schema,
+        }
         memory = cls(
             token_limit=history_limit(token_limit, ledger, llm),
             token_counter=counter_of(counter),
             max_summary_tokens=max_summary_tokens,
+            summary_prompt=summarize_prompt,
             recap_role=recap_role,
-            session_id=chat_store_key or session_id,
+            session_id=chat_store_key or session_id or "chat_history",
             ledger=ledger,
             summarizer=summarizer,
-            chat_store=chat_store,
+            chat_store=database_store(chat_store, database),
             results=results,
+            embed_model=embed_model,
         )
         if chat_history:
             memory.set(list(chat_history))
         return memory
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
+        """Read what `to_dict` wrote, or what a `ChatMemoryBuffer` or a `Memory` did.
+
+        Args:
+            data: The saved form. That of a `Memory` holds no messages: give its store as
+                `chat_store=`.
+            kwargs: Settings that take the place of saved ones; with any of them it is a copy.
+
+        Raises:
+            ConfigurationError: It cannot be read as it is; the message states what to give.
+        """
+        other = read_other(data)
+        if other is not None:
+            return cls.from_defaults(**{**other, **kwargs})
+        return super().from_dict(data, **kwargs)
+
+    def to_string(self) -> str:
+        """Return the memory as JSON, as `ChatMemoryBuffer` does."""
+        return self.to_json()
+
+    @classmethod
+    def from_string(cls, json_str: str, **kwargs: Any) -> Self:
+        """Read what `to_string` wrote, here or in a `ChatMemoryBuffer`."""
+        return cls.from_json(json_str, **kwargs)
 
     @property
     def tokenizer_fn(self) -> Callable[[str], list[int]]:
@@ -226,126 +298,181 @@ class CompactingMemory(LivingMemory):
 
     @property
     def last_outcome(self) -> CompactionOutcome | None:
-        """What the last fold came to; `None` before the first."""
+        """What the last fold did; `None` before the first."""
         return self._outcome
+
+    @property
+    def last_report(self) -> AssemblyReport | None:
+        """What became of every message at the last read; `None` before the first."""
+        return None if self._report is None else self._report()
 
     # --- reading --------------------------------------------------------------------------------
 
     def get(
         self,
         input: str | ChatMessage | None = None,  # noqa: A002 - the base class calls it so
-        *,
         initial_token_count: int = 0,
         **kwargs: Any,  # noqa: ARG002 - engines pass what other memories know
     ) -> list[ChatMessage]:
         """Return copies of the messages to send.
 
         Args:
-            input: The question; it makes room for itself where it has not been put yet.
+            input: The question: folded turns that speak of it come back, and it makes room for
+                itself if it has not been put yet. `None` takes the newest message of the user.
             initial_token_count: Tokens that are sent besides.
-            kwargs: What other memories are asked with; it changes nothing here.
+            kwargs: Arguments of other memories; they change nothing here.
 
         Raises:
             ContextWindowExceeded: The prefix, or what must be kept, is over the limit.
         """
-        self._follow_in_time()
-        return self._read(input, initial_token_count)
+        if self._mirror is not None:
+            self._mirror.follow()
+            self._expect()
+        self.compact_now()
+        question = text_said(input)
+        asked = question or self.log.newest_user()
+        recall: Recall | None = None
+        if self._vectors is not None and asked and (turns := self.log.folded_turns()):
+            recall = drive(self._vectors.model, self._vectors.recall(asked, turns))
+        return self._read(question, initial_token_count, recall)
 
     async def aget(
         self,
         input: str | ChatMessage | None = None,  # noqa: A002 - the base class calls it so
-        *,
         initial_token_count: int = 0,
         **kwargs: Any,  # noqa: ARG002 - engines pass what other memories know
     ) -> list[ChatMessage]:
-        """Return what `get` returns."""
-        await self._follow()
-        return self._read(input, initial_token_count)
-
-    def get_all(self) -> list[ChatMessage]:
-        """Return copies of all messages, the folded ones included."""
-        self._follow_in_time()
-        return self.log.all()
-
-    async def aget_all(self) -> list[ChatMessage]:
-        """Return what `get_all` returns."""
-        await self._follow()
-        return self.log.all()
-
-    async def _follow(self) -> None:
+        """Return what `get` returns, without blocking the loop."""
         if self._mirror is not None:
-            await self._mirror.follow()
+            await self._mirror.afollow()
             self._expect()
+        await self.acompact_now()
+        question = text_said(input)
+        asked = question or self.log.newest_user()
+        recall: Recall | None = None
+        if self._vectors is not None and asked and (turns := self.log.folded_turns()):
+            recall = await adrive(self._vectors.model, self._vectors.recall(asked, turns))
+        return self._read(question, initial_token_count, recall)
 
-    def _follow_in_time(self) -> None:
+    def get_all(self, status: MessageStatus | None = None) -> list[ChatMessage]:
+        """Return copies of all messages, the folded ones included.
+
+        Args:
+            status: `ACTIVE` leaves out the messages that only the recap stands for, `ARCHIVED`
+                returns these alone; `None` returns all.
+        """
         if self._mirror is not None:
-            asyncio_run(self._follow())
+            self._mirror.follow()
+        return self.log.part(archived=_archived(status))
 
-    def _read(self, asked: str | ChatMessage | None, prefix: int) -> list[ChatMessage]:
-        question = text_said(asked)
-        if question is not None and question == self.log.newest_user():
-            question = None
-        budget = self._room.granted(question, prefix)
-        messages, tokens = self.log.read(budget, self._rules, question=question)
-        self._room.charge(question, tokens)
-        return messages
+    async def aget_all(self, status: MessageStatus | None = None) -> list[ChatMessage]:
+        """Return what `get_all` returns."""
+        if self._mirror is not None:
+            await self._mirror.afollow()
+        return self.log.part(archived=_archived(status))
+
+    def _read(self, question: str | None, prefix: int, recall: Recall | None) -> list[ChatMessage]:
+        unasked = None if question == self.log.newest_user() else question
+        budget = self._room.granted(unasked, prefix)
+        sent = self.log.read(budget, self._rules, question=unasked, recall=recall)
+        self._report = lambda: sent.fit.report
+        self._room.charge(unasked, sent.tokens)
+        return sent.messages
+
+    # --- folding --------------------------------------------------------------------------------
+
+    def compact_now(self) -> CompactionOutcome | None:
+        """Fold what has become too much now, and not at the next read.
+
+        Returns:
+            What the last fold did; `None` if there was none yet.
+        """
+        fold = self.log.plan(self.token_limit, self._rules)
+        if fold is not None:
+            done = None
+            try:
+                done = fold.compactor.fold(fold.live)
+            finally:
+                self._end(fold, done)
+        return self._outcome
+
+    async def acompact_now(self) -> CompactionOutcome | None:
+        """Fold what has become too much now, without blocking the loop."""
+        fold = self.log.plan(self.token_limit, self._rules)
+        if fold is not None:
+            done = None
+            try:
+                done = await fold.afold()
+            finally:
+                self._end(fold, done)
+        return self._outcome
+
+    def _end(self, fold: Fold, done: Compaction | None) -> None:
+        holds = self.log.end(fold, done, self.token_limit)
+        if done is None:
+            return
+        outcome = self._outcome = done.outcome if holds else discarded(done.outcome)
+        self._expect()
+        if self.summarizer is not None and outcome.reason.startswith("summary_"):
+            why = f": {outcome.error}" if outcome.error else ""
+            fate = "it is extracted" if outcome.extracted else "all messages are kept"
+            warnings.warn(
+                f"no recap was made ({outcome.reason}{why}); {fate}",
+                CompactionWarning,
+                stacklevel=4,
+            )
 
     # --- writing --------------------------------------------------------------------------------
 
     def put(self, message: ChatMessage) -> None:
-        """Add a message, and fold what has become too much."""
+        """Add a message."""
         self.put_messages([message])
 
     async def aput(self, message: ChatMessage) -> None:
-        """Add a message, and fold what has become too much."""
+        """Add a message."""
         await self.aput_messages([message])
 
-    def put_messages(self, messages: list[ChatMessage]) -> None:
-        """Add messages, and fold what has become too much."""
-        if self._mirror is not None:
-            asyncio_run(self.aput_messages(messages))
-            return
-        self.log.append(messages)
-        self._noted(messages)
-        fold = self.log.plan(self.token_limit, self._rules)
-        if fold is None:
-            return
-        done = None
-        try:
-            done = fold.compactor.fold(fold.live)
-        finally:
-            self._end(fold, done)
+    def put_messages(self, messages: Sequence[ChatMessage]) -> None:
+        """Add messages: all of them or, with an error, none.
 
-    async def aput_messages(self, messages: list[ChatMessage]) -> None:
-        """Add messages, and fold what has become too much without blocking the loop."""
+        Raises:
+            ConfigurationError: One of them is not a message, or cannot be written as JSON.
+        """
+        added = list(messages)
         if self._mirror is None:
-            self.log.append(messages)
-        else:
-            await self._mirror.append(messages)
-        self._noted(messages)
-        fold = self.log.plan(self.token_limit, self._rules)
-        if fold is None:
-            return
-        done = None
-        try:
-            done = await fold.afold()
-        finally:
-            self._end(fold, done)
+            self.log.append(added)
+        elif added:
+            self._mirror.append(added)
+        self._noted(added)
 
-    def set(self, messages: list[ChatMessage]) -> None:
-        """Hold these messages and no others."""
-        if self._mirror is not None:
-            asyncio_run(self.aset(messages))
-            return
-        self.log.replace(messages)
+    async def aput_messages(self, messages: Sequence[ChatMessage]) -> None:
+        """Add messages, as `put_messages` does."""
+        added = list(messages)
+        if self._mirror is None:
+            self.log.append(added)
+        elif added:
+            await self._mirror.aappend(added)
+        self._noted(added)
+
+    def set(self, messages: Sequence[ChatMessage]) -> None:
+        """Hold these messages and no others.
+
+        Raises:
+            ConfigurationError: One of them is not a message, or cannot be written as JSON; nothing
+                is changed.
+        """
+        if self._mirror is None:
+            self.log.replace(list(messages))
+        else:
+            self._mirror.replace(list(messages))
         self._expect()
 
-    async def aset(self, messages: list[ChatMessage]) -> None:
-        """Hold these messages and no others."""
+    async def aset(self, messages: Sequence[ChatMessage]) -> None:
+        """Hold these messages and no others, as `set` does."""
         if self._mirror is None:
-            self.log.replace(messages)
+            self.log.replace(list(messages))
         else:
-            await self._mirror.replace(messages)
+            await self._mirror.areplace(list(messages))
         self._expect()
 
     def reset(self) -> None:
@@ -366,21 +493,6 @@ class CompactingMemory(LivingMemory):
         if self.ledger is not None:  # counting is not free
             self._room.expect(self.log.size(self._rules))
 
-    def _end(self, fold: Fold, done: Any) -> None:
-        self.log.end(fold, done, self.token_limit)
-        if done is None:
-            return
-        self._outcome = done.outcome
-        self._expect()
-        if self.summarizer is not None and done.outcome.reason.startswith("summary_"):
-            why = f": {done.outcome.error}" if done.outcome.error else ""
-            fate = "it is extracted" if done.outcome.extracted else "all messages are kept"
-            warnings.warn(
-                f"no recap was made ({done.outcome.reason}{why}); {fate}",
-                CompactionWarning,
-                stacklevel=4,
-            )
-
     # --- copies ---------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> CompactingMemory:
@@ -390,9 +502,10 @@ class CompactingMemory(LivingMemory):
         return type(self)(**fields)
 
 
-def _check_kind(name: str, value: Any) -> None:
-    kind = _KINDS.get(name)
-    if kind is not None and value is not None and not isinstance(value, kind):
-        raise ConfigurationError(
-            f"{name} has to be of {kind.__name__}, not a {type(value).__name__}"
-        )
+def _archived(status: MessageStatus | None) -> bool | None:
+    return None if status is None else status == MessageStatus.ARCHIVED
+
+
+def _check_ledger(ledger: object) -> None:
+    if ledger is not None and not isinstance(ledger, WindowLedger):
+        raise ConfigurationError(f"ledger must be a WindowLedger, got a {type(ledger).__name__}")

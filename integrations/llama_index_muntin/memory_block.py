@@ -1,26 +1,32 @@
-"""A block for people who use `Memory`: what its queue let go, folded and within a budget.
+"""A block for `Memory`: the messages its queue flushed, folded and inside a budget.
 
-`Memory` hands a block the messages it flushes and asks it for text on every read. This block keeps
-them apart by session, folds the oldest into a recap, and hands out what fits its own budget: the
-recap, and of the rest what speaks of the current question and what is newest.
+`Memory` gives a block the messages it flushes and asks it for text at every read. This block keeps
+them by session, folds the oldest into a recap, and returns what fits its own budget: the recap, the
+turns that speak of the current question, and the newest ones.
 """
 
 from __future__ import annotations
 
 import logging
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.memory import BaseMemoryBlock
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from llama_index_muntin._conversion import copy_of_message, text_of_messages
-from llama_index_muntin._memory import ConversationLog, Rules
+from llama_index_muntin._memory import (
+    ConversationLog,
+    Recall,
+    Rules,
+    TurnVectors,
+    adrive,
+)
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.counting import truncate_to_tokens
-from muntin.errors import ContextWindowExceeded
+from muntin.errors import ConfigurationError, ContextWindowExceeded
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
@@ -28,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ("MuntinMemoryBlock",)
 
 _SESSION = "session_id"
-_OBJECTS = ("summarizer", "token_counter")
-"""Fields that hold whatever the caller brought."""
+_OBJECTS = ("summarizer", "token_counter", "embed_model")
+"""Fields that hold objects of the caller."""
 
 
 class MuntinMemoryBlock(BaseMemoryBlock[str]):
@@ -48,29 +54,44 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
     ```
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
     max_tokens: int = Field(default=1000, gt=0, description="Tokens the block may take.")
     logs: dict[str, ConversationLog] = Field(
-        default_factory=dict[str, ConversationLog], description="What was flushed, by session."
+        default_factory=dict[str, ConversationLog], description="Flushed messages, by session."
     )
     counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
-    summarizer: Any = Field(default=None, exclude=True, description="Who writes recaps.")
+    summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
     token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
+    embed_model: Any = Field(default=None, exclude=True, description="An embedding model.")
 
     _rules: Rules = PrivateAttr()
+    _vectors: TurnVectors | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            names = cast("dict[str, Any]", given).keys() - cls.model_fields.keys()
+            if names:
+                raise ConfigurationError(
+                    f"MuntinMemoryBlock does not take {', '.join(sorted(names))}; it takes "
+                    f"{', '.join(sorted(cls.model_fields))}"
+                )
+        return cast("Any", given)
 
     def model_post_init(self, context: Any, /) -> None:
         """Resolve what is kept in objects rather than in fields."""
         super().model_post_init(context)
-        found = (
-            counter_named(self.counter)
-            if self.token_counter is None
-            else counter_of(self.token_counter)
-        )
+        own = self.token_counter
+        found = counter_named(self.counter) if own is None else counter_of(own)
         self.counter = found.name
         self._rules = Rules(counter=found, summarizer=summarizer_for(self.summarizer))
+        if self.embed_model is not None:
+            self._vectors = TurnVectors(self.embed_model)
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Keep what can be pickled; a summarizer or counter that cannot be is left behind."""
+        """Keep what can be pickled; a summarizer or model that cannot be is left out."""
         state = super().__getstate__()
         kept = {
             name: value if name not in _OBJECTS or _can_be_pickled(value) else None
@@ -79,7 +100,7 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         return {**state, "__dict__": kept, "__pydantic_private__": None}
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
-        """Resolve again what is kept in objects."""
+        """Resolve what is kept in objects."""
         super().__setstate__(state)
         self.model_post_init(None)
 
@@ -87,38 +108,43 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         log = self.logs.get(str(block_kwargs.get(_SESSION) or ""))
         if log is None:
             return ""
-        asked = next((m for m in reversed(messages or []) if m.role.value == "user"), None)
-        question = None if asked is None else SHAPE.view(asked).text
-        return self._told(log, question)
+        await self._fold(log)
+        newest = next((m for m in reversed(messages or []) if m.role.value == "user"), None)
+        question = None if newest is None else SHAPE.view(newest).text
+        recall = None
+        if self._vectors is not None and question and (turns := log.folded_turns()):
+            recall = await adrive(self._vectors.model, self._vectors.recall(question, turns))
+        return self._text(log, question, recall)
 
-    def _told(self, log: ConversationLog, question: str | None) -> str:
+    async def _fold(self, log: ConversationLog) -> None:
+        fold = log.plan(self.max_tokens, self._rules)
+        if fold is None:
+            return
+        done = None
+        try:
+            done = await fold.afold()
+        finally:
+            log.end(fold, done, self.max_tokens)
+
+    def _text(self, log: ConversationLog, question: str | None, recall: Recall | None) -> str:
         """Write what fits; framing is paid for, so the text alone is within the budget."""
         try:
-            kept, _ = log.read(self.max_tokens, self._rules, question=question)
+            kept = log.read(self.max_tokens, self._rules, question=question, recall=recall).messages
         except ContextWindowExceeded:
             kept = log.newest(1)
         text = text_of_messages(kept)
         return truncate_to_tokens(text, self.max_tokens, self._rules.counter)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Take flushed messages; `Memory` has written the session into them, which is taken out."""
+        """Take flushed messages; the session that `Memory` wrote into them is taken out."""
         for message in messages:
             session = str(message.additional_kwargs.get(_SESSION) or "")
             copied = copy_of_message(message)
             copied.additional_kwargs.pop(_SESSION, None)
             self.logs.setdefault(session, ConversationLog()).append([copied])
-        for log in {id(log): log for log in self.logs.values()}.values():
-            fold = log.plan(self.max_tokens, self._rules)
-            if fold is None:
-                continue
-            done = None
-            try:
-                done = await fold.afold()
-            finally:
-                log.end(fold, done, self.max_tokens)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
-        """Shorten the text by so many tokens; `None` where nothing would be left."""
+        """Shorten the text by a number of tokens; `None` if nothing would be left."""
         left = self._rules.counter(content) - tokens_to_truncate
         return truncate_to_tokens(content, left, self._rules.counter) if left > 0 else None
 

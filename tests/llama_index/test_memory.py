@@ -90,7 +90,7 @@ def test_messages_go_in_and_come_out_as_copies(door: Door) -> None:
 
 
 def test_reading_changes_nothing(door: Door) -> None:
-    """Agents read (steps + 2) times a turn."""
+    """Agents read (steps + 2) times a turn: only the first read after a put may fold."""
     asked: list[str] = []
 
     def summarize(text: str, instruction: str) -> str:
@@ -99,9 +99,10 @@ def test_reading_changes_nothing(door: Door) -> None:
 
     memory = memory_of(600, summarizer=summarize)
     door.call(memory, "put_messages", talk(40))
-    before, calls = memory.to_json(), len(asked)
     first = door.call(memory, "get")
+    before, calls = memory.to_json(), len(asked)
 
+    assert calls == 1
     assert [door.call(memory, "get") for _ in range(3)] == [first] * 3
     assert (memory.to_json(), len(asked)) == (before, calls)
 
@@ -145,14 +146,6 @@ def test_system_messages_and_the_newest_question_stay_word_for_word(door: Door) 
 
     assert sent[0] == said("system", "Never book without asking.")
     assert sent[-1] == question
-
-
-def test_a_system_message_put_later_is_not_folded_away() -> None:
-    """`Memory` archives it with the turn it stands in."""
-    memory = memory_of(400, summarizer=recap_of())
-    memory.put_messages([*talk(6), said("system", "From now on answer in verse."), *talk(50)])
-
-    assert "From now on answer in verse." in [message.content for message in memory.get()]
 
 
 def test_what_must_stay_and_does_not_fit_is_an_error_that_says_so(door: Door) -> None:

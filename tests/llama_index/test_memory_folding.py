@@ -13,12 +13,11 @@ import pytest
 
 pytest.importorskip("llama_index.core")
 
-from llama_index.core.base.llms.types import MessageRole
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from llama_doubles import (
     calling,
     memory_of,
-    put_one_by_one,
     recap_of,
     result,
     said,
@@ -61,6 +60,7 @@ def test_a_model_is_asked_now_and_then_not_every_turn(door: Door) -> None:
     memory = memory_of(2000, summarizer=llm)
     for message in talk(300):
         door.call(memory, "put", message)
+        door.call(memory, "get")
 
     assert 1 <= llm.calls <= 25
     assert len(memory.get_all()) == 300
@@ -80,6 +80,8 @@ def test_a_call_that_is_folded_is_told_to_the_summariser() -> None:
          *talk(40)]
     )  # fmt: skip
 
+    memory.get()
+
     assert "book_flight" in texts[0]
     assert "HAT136" in texts[0]
 
@@ -95,10 +97,10 @@ def test_a_summariser_that_fails_loses_nothing(door: Door, reply: Any) -> None:
 
     memory = memory_of(400, summarizer=summarize)
     messages = talk(20)
+    door.call(memory, "put_messages", messages)
     with pytest.warns(CompactionWarning, match="all messages are kept"):
-        door.call(memory, "put_messages", messages)
+        sent: Any = door.call(memory, "get")
 
-    sent: Any = door.call(memory, "get")
     assert door.call(memory, "get_all") == messages
     assert size(sent) <= 400
     assert messages[-2] in sent
@@ -109,10 +111,18 @@ def test_a_recap_outlives_a_summariser_that_fails_later() -> None:
     replies = ["They agreed on 80 euros.", *[""] * 40]
     memory = memory_of(500, summarizer=lambda _text, _instruction: replies.pop(0))
     memory.put_messages(talk(20))
+    memory.compact_now()
+    memory.put_messages(talk(30))
     with pytest.warns(CompactionWarning):
-        memory.put_messages(talk(30))
+        sent = memory.get()
 
-    assert "[Recap] They agreed on 80 euros." in [one.content for one in memory.get()]
+    assert "[Recap] They agreed on 80 euros." in [one.content for one in sent]
+
+
+def read_after_each(memory: CompactingMemory, messages: list[ChatMessage]) -> None:
+    for message in messages:
+        memory.put(message)
+        memory.get()
 
 
 def test_a_summariser_that_fails_is_not_asked_at_every_turn() -> None:
@@ -125,7 +135,7 @@ def test_a_summariser_that_fails_is_not_asked_at_every_turn() -> None:
 
     memory = memory_of(1000, summarizer=summarize)
     with pytest.warns(CompactionWarning):
-        put_one_by_one(memory, talk(60))
+        read_after_each(memory, talk(60))
 
     assert len(calls) <= 20
 
@@ -139,8 +149,8 @@ def test_a_slow_summary_neither_loses_nor_covers_what_arrives_meanwhile() -> Non
 
     async def chat() -> CompactingMemory:
         memory = memory_of(500, summarizer=summarize)
-        await memory.aput_messages(talk(11))
-        first = asyncio.create_task(memory.aput(said("user", sentence(50))))
+        await memory.aput_messages([*talk(11), said("user", sentence(50))])
+        first = asyncio.create_task(memory.aget())
         await asyncio.sleep(0.01)
         await memory.aput(said("assistant", "arrived meanwhile"))
         await first
@@ -164,14 +174,15 @@ def test_a_fold_without_a_model_is_not_made_on_the_loop(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(HistoryCompactor, "fold", noted)
     memory = memory_of(500)
-    asyncio.run(memory.aput_messages(talk(40)))
+    memory.put_messages(talk(40))
+    asyncio.run(memory.aget())
 
     assert memory.log.recap
     assert where
     assert threading.main_thread() not in where
 
 
-def test_a_cancelled_put_leaves_the_message_and_lets_others_fold() -> None:
+def test_a_cancelled_read_leaves_the_messages_and_lets_others_fold() -> None:
     """A client that goes away in the middle must not lock the memory."""
 
     async def summarize(text: str, instruction: str) -> str:
@@ -180,12 +191,14 @@ def test_a_cancelled_put_leaves_the_message_and_lets_others_fold() -> None:
 
     async def chat() -> CompactingMemory:
         memory = memory_of(500, summarizer=summarize)
-        task = asyncio.create_task(memory.aput_messages(talk(30)))
+        await memory.aput_messages(talk(30))
+        task = asyncio.create_task(memory.aget())
         await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await memory.aput(said("user", "still here?"))
+        await memory.aget()
         return memory
 
     memory = asyncio.run(chat())

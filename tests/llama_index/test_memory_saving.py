@@ -55,6 +55,7 @@ def _full() -> CompactingMemory:
         [*talk(30), said("user", "go"), calling("c1", part=1), result("c1", "ok {x}"),
          calling("c2", form="openai"), result("c2", "fine")]
     )  # fmt: skip
+    memory.get()
     return memory
 
 

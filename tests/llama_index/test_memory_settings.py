@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("llama_index.core")
 
 from llama_index.core.chat_engine import SimpleChatEngine
-from llama_index.core.storage.chat_store import SimpleChatStore
+from llama_index.core.memory import Memory
 
 from llama_doubles import LossyStore, calling, memory_of, recap_of, result, said, sentence, talk
 from llama_index_muntin import (
@@ -41,6 +41,7 @@ def test_what_is_set_later_counts() -> None:
     memory.put_messages(talk(2))
     memory.ledger, memory.chat_store, memory.summarizer = ledger, store, recap_of("Set later.")
     memory.put_messages(talk(60))
+    memory.compact_now()
 
     assert len(asyncio.run(store.get_messages("chat_history"))) == 62
     assert "Set later." in memory.log.recap
@@ -49,7 +50,7 @@ def test_what_is_set_later_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"ledger": "mine"}, {"chat_store": SimpleChatStore()}, {"max_sumary_tokens": 90}]
+    "wrong", [{"ledger": "mine"}, {"chat_store": {}}, {"max_sumary_tokens": 90}]
 )
 def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, Any]) -> None:
     """They were accepted, and failed at the first message or never."""
@@ -119,10 +120,11 @@ def test_a_model_that_reports_nonsense_gets_a_reserve_that_leaves_room() -> None
     assert memory.token_limit == 3072
 
 
-def test_no_limit_is_an_error_not_a_guess() -> None:
-    """A default of 3000 or 30,000 is somebody's guess."""
-    with pytest.raises(ConfigurationError, match="token_limit, llm or ledger"):
-        CompactingMemory.from_defaults()
+def test_without_a_model_the_limit_is_that_of_the_memory_it_replaces() -> None:
+    """`Memory.from_defaults()` is what tutorials write; refusing it breaks a drop-in."""
+    limit = Memory.from_defaults().token_limit
+
+    assert CompactingMemory.from_defaults().token_limit == limit
 
 
 def test_engines_can_make_one_themselves() -> None:

@@ -5,27 +5,43 @@ It decides what a memory folds, recalls and writes. It does not know agents or n
 
 from __future__ import annotations
 
+from llama_index_muntin._memory.defaults import check_arguments, database_store
+from llama_index_muntin._memory.fold import Fold, Rules, discarded
 from llama_index_muntin._memory.limit import HistoryRoom, history_limit
 from llama_index_muntin._memory.living import LivingMemory
-from llama_index_muntin._memory.log import (
-    ConversationLog,
-    Fold,
-    Rules,
-    is_answer,
-    owned,
-    text_said,
+from llama_index_muntin._memory.log import ConversationLog
+from llama_index_muntin._memory.messages import is_answer, text_said
+from llama_index_muntin._memory.port import adrive, drive, port_of
+from llama_index_muntin._memory.saved import (
+    counter_of_tokenizer,
+    counter_saved,
+    name_to_save,
+    read_other,
 )
+from llama_index_muntin._memory.send import Recall
 from llama_index_muntin._memory.store import StoreMirror
+from llama_index_muntin._memory.vectors import TurnVectors
 
 __all__ = (
     "ConversationLog",
     "Fold",
     "HistoryRoom",
     "LivingMemory",
+    "Recall",
     "Rules",
     "StoreMirror",
+    "TurnVectors",
+    "adrive",
+    "check_arguments",
+    "counter_of_tokenizer",
+    "counter_saved",
+    "database_store",
+    "discarded",
+    "drive",
     "history_limit",
     "is_answer",
-    "owned",
+    "name_to_save",
+    "port_of",
+    "read_other",
     "text_said",
 )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llama_index.core.memory.memory import DEFAULT_TOKEN_LIMIT
+
 from llama_index_muntin._models import reserve_of, window_of
 from muntin.counting import FRAMING_TOKENS
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.errors import ContextWindowExceeded
 
 if TYPE_CHECKING:
     from llama_index_muntin.ledger import WindowLedger
@@ -75,18 +77,16 @@ class HistoryRoom:
 
 
 def history_limit(token_limit: int | None, ledger: WindowLedger | None, llm: object) -> int:
-    """Return the tokens a history may take: as given, else the ledger's share, else the model's.
+    """Return the tokens a history may take.
 
-    Raises:
-        ConfigurationError: Nobody says.
+    The limit given comes first, then the ledger's share, then the model's window, then the default
+    of LlamaIndex's `Memory`.
     """
     if token_limit is not None:
         return token_limit
     if ledger is not None:
         return ledger.history_quota
     if llm is None:
-        raise ConfigurationError(
-            "a memory needs to know what fits: give token_limit, llm or ledger"
-        )
+        return DEFAULT_TOKEN_LIMIT
     window = window_of(llm)
     return int((window.tokens - reserve_of(window)) * _MOST_OF_WINDOW)

@@ -53,7 +53,8 @@ class LivingMemory(BaseMemory):
         if isinstance(living, cls) and living.to_dict() == data:
             del _names[name]
             return living
-        return super().from_dict({**data, **kwargs})
+        kept = {key: value for key, value in data.items() if key != _LIVING}
+        return super().from_dict({**kept, **kwargs})
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the memory as JSON to keep; reading it makes a copy."""

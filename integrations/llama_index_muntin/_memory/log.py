@@ -1,99 +1,39 @@
 """What a memory holds: every message that was put, and what the oldest of them were folded into.
 
-The originals stay. What is sent is the *live* part: leading system messages, the recap, what had to
-be held verbatim, and everything since. The live part is bounded, so reading and writing cost the
-same however long the conversation is. A fold is planned under a lock, made outside of it, and
-applied only if the messages it covers are still there; messages that arrive meanwhile are simply
-not covered.
+The originals stay. The *live* part is what is sent before any cut: leading system messages, the
+recap, messages held verbatim, and everything since. The live part is bounded, so reading and
+writing cost the same however long the conversation is. A fold is planned under a lock, made outside
+it, and applied only if the messages it was planned on are still there.
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_validator
 
-from llama_index_muntin._conversion import as_chat_message, copy_of_message
+from llama_index_muntin._conversion import copy_of_message
+from llama_index_muntin._memory.fold import Fold, Rules, compactor_for, weight
+from llama_index_muntin._memory.messages import is_system, owned, shared
+from llama_index_muntin._memory.recall import FoldedTurns
+from llama_index_muntin._memory.send import Recall, Sendable, Sent, send
 from llama_index_muntin._shapes import SHAPE
-from muntin.conversations import ExtractiveSummarizer, HistoryCompactor, cleaned, fit_messages
-from muntin.counting import REPLY_TOKENS, counts_for, truncate_to_tokens
-from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
-from muntin.messages import Message
+from muntin.conversations import cleaned
+from muntin.counting import REPLY_TOKENS, counts_for
+from muntin.errors import StateCorruptError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.conversations import Compaction
-    from muntin.counting import TokenCounter
-    from muntin.tool_results import ToolResultStore
 
-__all__ = ("ConversationLog", "Fold", "Rules", "is_answer", "owned", "text_said")
+__all__ = ("ConversationLog",)
 
-_KEPT = 0.76
-"""Share of the limit that stays verbatim when the rest is folded."""
-_RECAP = 0.12
-"""Share of the limit a recap may take."""
-_RESULTS = 8
-"""The limit is so many times what a tool result weighs at most: long ones are cut, not folded."""
 _AGAIN = 0.1
 """Share of the limit by which the live part must have grown before a failed fold is tried again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """How a log is counted and folded."""
-
-    counter: TokenCounter
-    """Counts texts."""
-    summarizer: Any = None
-    """Who writes recaps; `None` summarises by extraction."""
-    max_summary_tokens: int | None = None
-    """Tokens of a recap; `None` takes a share of the limit."""
-    store: ToolResultStore | None = None
-    """Keeps the originals of tool results that are cut; `None` keeps them nowhere else."""
-    recap_role: Literal["user", "system", "assistant"] = "user"
-    """Who says the recap."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """A fold that is due, as it was planned."""
-
-    epoch: int
-    live: list[ChatMessage]
-    """Live part, the recap said by the system, where a compactor knows it."""
-    tokens: int
-    """What they weigh."""
-    positions: dict[int, int]
-    """Position in the log of each live message, by identity."""
-    size: int
-    """Messages of the log when it was planned."""
-    compactor: HistoryCompactor
-    extracts: bool = False
-    """Whether the recap is made here, without a model."""
-
-    async def afold(self) -> Compaction:
-        """Fold without blocking the loop: work that asks nobody is done in a thread."""
-        if self.extracts:
-            return await asyncio.to_thread(self.compactor.fold, self.live)
-        return await self.compactor.afold(self.live)
-
-
-class _Extraction:
-    """Summarise without a model: the telling sentences, or where there are none, both ends."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-        self._extract = ExtractiveSummarizer(counter=counter)
-
-    def __call__(self, text: str, instruction: str = "", *, max_tokens: int = 1000) -> str:
-        said = self._extract(text, instruction, max_tokens=max_tokens)
-        return said or truncate_to_tokens(text, max_tokens, self._counter, keep="ends")
 
 
 class ConversationLog(BaseModel):
@@ -104,25 +44,25 @@ class ConversationLog(BaseModel):
     messages: list[ChatMessage] = Field(default_factory=list[ChatMessage])
     """Every message, in the order in which they were put."""
     recap: str = ""
-    """What the folded ones were about; `""` before the first fold."""
+    """Summary of the folded messages; `""` before the first fold."""
     folded: int = 0
-    """Messages from the start that the recap stands for, but for those held."""
+    """Messages from the start that the recap covers, but for those held."""
     held: list[int] = Field(default_factory=list[int])
     """Positions below `folded` that stay verbatim."""
 
     _lock: threading.RLock = PrivateAttr(default_factory=threading.RLock)
-    _epoch: int = PrivateAttr(default=0)
     _revision: int = PrivateAttr(default=0)
     _folding: bool = PrivateAttr(default=False)
     _patience: int = PrivateAttr(default=0)
-    _last: tuple[Any, list[ChatMessage], int] | None = PrivateAttr(default=None)
+    _turns: FoldedTurns = PrivateAttr(default_factory=FoldedTurns)
+    _last: tuple[Any, Sent] | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _check(self) -> ConversationLog:
         sound = 0 <= self.folded <= len(self.messages) and bool(self.folded) == bool(self.recap)
         if not sound or not all(0 <= at < self.folded for at in self.held):
             raise StateCorruptError(
-                f"a saved memory of {len(self.messages)} messages says that {self.folded} are "
+                f"a saved memory of {len(self.messages)} messages states that {self.folded} are "
                 f"folded and {self.held} held"
             )
         self.messages = cleaned(self.messages)
@@ -135,28 +75,41 @@ class ConversationLog(BaseModel):
     # --- writing --------------------------------------------------------------------------------
 
     def append(self, messages: Sequence[ChatMessage]) -> None:
-        """Add messages, copied."""
-        copies = owned(messages)
+        """Add messages, copied.
+
+        Raises:
+            ConfigurationError: One of them cannot be kept; then none of them is.
+        """
+        self.extend(owned(messages))
+
+    def extend(self, copies: Sequence[ChatMessage]) -> None:
+        """Add messages that belong to the log already."""
         with self._lock:
             self.messages.extend(copies)
             self._revision += 1
 
-    def grow_to(self, messages: Sequence[ChatMessage]) -> None:
-        """Hold these messages, copied: only what is new where they begin with the log's."""
-        with self._lock:
-            known = len(self.messages)
-            if cleaned(list(messages[:known])) == self.messages:
-                self.append(messages[known:])
-            else:
-                self.replace(messages)
-
     def replace(self, messages: Sequence[ChatMessage]) -> None:
-        """Hold these messages, copied, and nothing else."""
-        copies = owned(messages)
+        """Hold these messages, copied, and no others.
+
+        Raises:
+            ConfigurationError: One of them cannot be kept; then nothing changes.
+        """
+        self.hold(owned(messages))
+
+    def hold(self, copies: Sequence[ChatMessage]) -> None:
+        """Hold messages that belong to the log already, and no others.
+
+        Messages in front that are the same as before stay the same objects, and a recap stays when
+        all the messages it covers are still there.
+        """
         with self._lock:
-            self.messages[:] = copies
-            self.recap, self.folded, self.held = "", 0, []
-            self._epoch += 1
+            common = shared(self.messages, copies)
+            if common == len(self.messages) == len(copies):
+                return
+            if common < self.folded:
+                self.recap, self.folded, self.held = "", 0, []
+                self._turns.clear()
+            self.messages[common:] = copies[common:]
             self._revision += 1
             self._patience = 0
 
@@ -164,16 +117,31 @@ class ConversationLog(BaseModel):
 
     def all(self) -> list[ChatMessage]:
         """Return every message, copied."""
+        return self.part(archived=None)
+
+    def part(self, *, archived: bool | None) -> list[ChatMessage]:
+        """Return messages, copied.
+
+        Args:
+            archived: Those that only the recap stands for, or those still sent; `None`: all.
+        """
         with self._lock:
-            return [copy_of_message(message) for message in self.messages]
+            held = set(self.held)
+            return [
+                copy_of_message(message)
+                for at, message in enumerate(self.messages)
+                if archived is None or archived == (at < self.folded and at not in held)
+            ]
 
     def size(self, rules: Rules) -> int:
         """Count the live part as it would be sent."""
+        counts = counts_for(rules.counter)
         with self._lock:
-            return self._count(self._live(rules.recap_role), rules)
+            live = self._live(rules.recap_role)
+        return sum(counts.measure(message).tokens for message in live) + REPLY_TOKENS
 
     def newest_user(self) -> str | None:
-        """Return the text of the newest message of the user; `None` where there is none."""
+        """Return the text of the newest message of the user; `None` if there is none."""
         with self._lock:
             for message in reversed(self._live("user")):
                 if message.role is MessageRole.USER:
@@ -181,122 +149,127 @@ class ConversationLog(BaseModel):
         return None
 
     def newest(self, count: int) -> list[ChatMessage]:
-        """Return the last so many messages, copied."""
+        """Return the last messages, copied."""
         with self._lock:
             return [copy_of_message(message) for message in self.messages[-count:]]
 
+    def folded_turns(self) -> list[tuple[int, str]]:
+        """Return the first position and the text of every folded turn, for an embedding model."""
+        with self._lock:
+            self._turns.follow(self.messages, self.folded)
+            return [
+                (turn.start, "\n".join(SHAPE.view(self.messages[at]).text for at in turn))
+                for turn in self._turns.ranges()
+            ]
+
     def read(
-        self, budget: int, rules: Rules, *, question: str | None = None
-    ) -> tuple[list[ChatMessage], int]:
-        """Return the messages to send, copied, and their tokens.
+        self,
+        budget: int,
+        rules: Rules,
+        *,
+        question: str | None = None,
+        recall: Recall | None = None,
+    ) -> Sent:
+        """Return the messages to send, copied, and the account of them.
 
         Args:
             budget: Tokens they may take, framing included.
             rules: How they are counted.
-            question: What older messages are brought back for; `None` takes the newest of the user.
+            question: Question for which older turns are recalled; `None` takes the newest message
+                of the user.
+            recall: Vectors of the question and the turns; `None` recalls by words.
 
         Raises:
             ContextWindowExceeded: What must be kept is over the budget.
         """
         with self._lock:
             asked = self.newest_user() if question is None else question
-            key = (self._revision, budget, id(rules), asked)
+            key = (self._revision, budget, id(rules), asked, recall and recall.key)
             if self._last is None or self._last[0] != key:
-                self._last = (key, *self._fitted(budget, rules, asked))
-            _, found, tokens = self._last
-            return [copy_of_message(message, literal=True) for message in found], tokens
+                self._last = (key, send(self._sendable(asked, recall), budget, rules, asked))
+            return self._last[1].copied()
 
-    def _fitted(
-        self, budget: int, rules: Rules, question: str | None
-    ) -> tuple[list[ChatMessage], int]:
-        live = self._live(rules.recap_role)
-        tokens = self._count(live, rules)
-        if tokens <= budget:
-            return live, tokens
-        # What a system message says holds for all that follows, wherever it was put.
-        system = [message for message in live if _is_system(message)]
-        rest = [message for message in live if not _is_system(message)]
-        told = Message(self.recap, rules.recap_role, pinned=True) if self.recap else None
-        pinned = [told if told and _says(one, self.recap) else one for one in rest]
-        try:
-            fitted = _fit([*system, *pinned], budget, rules, question)
-        except ContextWindowExceeded:
-            fitted = _fit([*system, *rest], budget, rules, question)
-        messages = [as_chat_message(message) for message in fitted]
-        return messages, self._count(messages, rules)
+    def _sendable(self, question: str | None, recall: Recall | None) -> Sendable:
+        lead, held = self._held()
+        turns: list[range] = []
+        if self.folded and question:
+            self._turns.follow(self.messages, self.folded)
+            turns = self._turns.about(
+                question,
+                held=self.held,
+                vectors=recall and recall.vectors,
+                asked=None if recall is None else recall.asked,
+            )
+        return Sendable(
+            messages=self.messages,
+            lead=lead,
+            held=held,
+            recap=self.recap,
+            turns=turns,
+            tail=range(self.folded, len(self.messages)),
+        )
 
-    def _count(self, messages: Sequence[ChatMessage], rules: Rules) -> int:
-        counts = counts_for(rules.counter)
-        return sum(counts.measure(message).tokens for message in messages) + REPLY_TOKENS
+    def _held(self) -> tuple[list[int], list[int]]:
+        """Return the held positions: leading system messages, and the others."""
+        lead = 0
+        while lead < len(self.held) and is_system(self.messages[self.held[lead]]):
+            if self.held[lead] != lead:
+                break
+            lead += 1
+        return self.held[:lead], self.held[lead:]
 
     def _live(self, recap_role: str) -> list[ChatMessage]:
         if not self.recap:
             return self.messages[self.folded :]
-        held = [self.messages[at] for at in self.held]
-        lead = 0
-        while lead < len(held) and _is_system(held[lead]):
-            lead += 1
+        lead, held = self._held()
         note = ChatMessage(role=MessageRole(recap_role), content=self.recap)
-        return [*held[:lead], note, *held[lead:], *self.messages[self.folded :]]
+        return [
+            *(self.messages[at] for at in lead),
+            note,
+            *(self.messages[at] for at in held),
+            *self.messages[self.folded :],
+        ]
 
     # --- folding --------------------------------------------------------------------------------
 
     def plan(self, limit: int, rules: Rules) -> Fold | None:
-        """Plan a fold where the live part is over the limit; whoever gets one must end it."""
+        """Plan a fold when the live part is over the limit; the caller must `end` it."""
         with self._lock:
             if self._folding:
                 return None
             live = self._live("system")
-            tokens = sum(_weight(message, limit, rules) for message in live)
+            tokens = sum(weight(message, limit, rules) for message in live)
             if tokens <= max(limit, self._patience):
                 return None
             self._folding = True
+            places = [*self.held, *range(self.folded, len(self.messages))]
             return Fold(
-                self._epoch,
-                live,
-                tokens,
-                self._positions(),
-                len(self.messages),
-                self._compactor(live, limit, rules),
-                rules.summarizer is None,
+                live=live,
+                tokens=tokens,
+                positions={id(self.messages[at]): at for at in places},
+                planned_on=tuple(self.messages),
+                compactor=compactor_for(live, limit, rules),
+                extracts=rules.summarizer is None,
             )
 
-    def _positions(self) -> dict[int, int]:
-        places = [*self.held, *range(self.folded, len(self.messages))]
-        return {id(self.messages[at]): at for at in places}
-
-    def _compactor(self, live: Sequence[ChatMessage], limit: int, rules: Rules) -> HistoryCompactor:
-        room, keep = int(limit * _KEPT), 0
-        for message in reversed(live):
-            room -= _weight(message, limit, rules)
-            if room < 0:
-                break
-            keep += 1
-        most = max(1, int(limit * _RECAP))
-        return HistoryCompactor(
-            rules.summarizer or _Extraction(rules.counter),
-            keep_recent=max(keep, 1),
-            trigger_tokens=limit // 4,
-            max_summary_tokens=rules.max_summary_tokens or most,
-            token_counter=rules.counter,
-            pinned=_is_system,
-        )
-
     def end(self, fold: Fold, done: Compaction | None, limit: int) -> bool:
-        """Take over what a fold came to; say whether anything was folded.
+        """Apply the result of a fold, unless messages it was planned on are gone.
 
         Args:
             fold: The fold.
-            done: What it came to; `None` where it was given up.
-            limit: Tokens of the live part, to know when to try again.
+            done: Its result; `None` when it was given up.
+            limit: Tokens of the live part, to decide when to try again.
+
+        Returns:
+            Whether the result holds: `False` when it was given up or discarded.
         """
         with self._lock:
             self._folding = False
-            if done is None or fold.epoch != self._epoch:
+            if done is None or not self._begins_with(fold.planned_on):
                 return False
             if not done.outcome.compacted:
                 self._patience = fold.tokens + int(limit * _AGAIN)
-                return False
+                return True
             kept: set[int] = set()
             recap = ""
             for message in cast("list[ChatMessage]", done.messages):
@@ -305,7 +278,7 @@ class ConversationLog(BaseModel):
                     recap = SHAPE.view(message).text
                 else:
                     kept.add(at)
-            folded = fold.size
+            folded = len(fold.planned_on)
             while folded and folded - 1 in kept:
                 folded -= 1
             self.recap, self.folded = recap, folded
@@ -313,6 +286,11 @@ class ConversationLog(BaseModel):
             self._revision += 1
             self._patience = 0
             return True
+
+    def _begins_with(self, messages: Sequence[ChatMessage]) -> bool:
+        return len(messages) <= len(self.messages) and all(
+            mine is theirs for mine, theirs in zip(self.messages, messages, strict=False)
+        )
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -337,55 +315,3 @@ class ConversationLog(BaseModel):
                 folded=self.folded,
                 held=copy.copy(self.held),
             )
-
-
-def _fit(messages: Sequence[Any], budget: int, rules: Rules, question: str | None) -> Sequence[Any]:
-    return fit_messages(
-        messages,
-        budget=max(budget, 1),
-        counter=rules.counter,
-        store=rules.store,
-        question=question,
-    ).messages
-
-
-def _says(message: ChatMessage, text: str) -> bool:
-    return message.content == text
-
-
-def _weight(message: ChatMessage, limit: int, rules: Rules) -> int:
-    """Count a message; a tool result at most for what it is shortened to when it is sent."""
-    measured = counts_for(rules.counter).measure(message)
-    return min(measured.tokens, limit // _RESULTS) if measured.view.results else measured.tokens
-
-
-def _is_system(message: Any) -> bool:
-    return message.role in (MessageRole.SYSTEM, MessageRole.DEVELOPER)
-
-
-def owned(messages: Sequence[Any]) -> list[ChatMessage]:
-    """Copy what is handed in to be kept, without lone surrogates: no store can write those.
-
-    Raises:
-        ConfigurationError: Something among it is no chat message.
-    """
-    for message in messages:
-        if not isinstance(message, ChatMessage):
-            raise ConfigurationError(
-                f"a memory holds messages, not a {type(message).__name__}: "
-                f"give ChatMessage(role=..., content=...)"
-            )
-    return [copy_of_message(cleaned(message)) for message in messages]
-
-
-def text_said(asked: str | ChatMessage | None) -> str | None:
-    """Return the text of a question, however it was asked."""
-    if asked is None or isinstance(asked, str):
-        return asked
-    return "\n".join(block.text for block in asked.blocks if isinstance(block, TextBlock))
-
-
-def is_answer(message: ChatMessage) -> bool:
-    """Say whether a message ends a turn: the assistant's, and no call."""
-    seen = SHAPE.view(message)
-    return seen.role == "assistant" and not seen.calls

@@ -1,103 +1,231 @@
-"""Write a memory's log through into any `AsyncDBChatStore`, one write at a time.
+"""Write a memory's log through into a chat store, so that both always hold the same.
 
-Some stores lose messages that are written at the same time. The log is what is read, so reading
-does not cost a query of the whole conversation; a count tells when somebody else has written.
+One write at a time: some stores lose messages that are written at the same time. A write that is
+cancelled still ends, in the background, before the next one begins; after one that failed, the
+store is read again, and what a failed replacement destroyed is put back. Messages are kept in the
+form in which the store returns them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import weakref
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
 
-from llama_index_muntin._memory.log import owned
+from llama_index.core.async_utils import (
+    asyncio_run,  # pyright: ignore[reportUnknownVariableType] - theirs is untyped
+)
+
+from llama_index_muntin._conversion import copy_of_message
+from llama_index_muntin._memory.messages import owned, shared, stored_form
+from llama_index_muntin._memory.port import adrive, drive, port_of
+from muntin.conversations import cleaned
+from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from llama_index.core.base.llms.types import ChatMessage
-    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
 
     from llama_index_muntin._memory.log import ConversationLog
+    from llama_index_muntin._memory.port import Operation
 
 __all__ = ("StoreMirror",)
 
 _PAUSE = 0.002
-"""Seconds between two looks whether another thread is done with the store."""
+"""Seconds between two tries to get the gate that another thread holds."""
 
 
 class StoreMirror:
     """Keep a log and a store the same.
 
     Args:
-        store: The store.
-        session_id: Key of the conversation in it.
-        log: What is read.
+        store: A `BaseChatStore` or an `AsyncDBChatStore`.
+        session_id: Key of the conversation in the store.
+        log: The log.
     """
 
-    def __init__(self, store: AsyncDBChatStore, session_id: str, log: ConversationLog) -> None:
-        self._store = store
+    def __init__(self, store: object, session_id: str, log: ConversationLog) -> None:
+        self._port = port_of(store)
         self._key = session_id
         self._log = log
-        self._loaded = False
-        self._guard = threading.Lock()
+        self._settled = False
+        self._lost: list[ChatMessage] | None = None
         self._gate = threading.Lock()
-        self._loop_gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+        self._holder: int | None = None
+        self._writes: set[asyncio.Task[None]] = set()
+        self._guard = threading.Lock()
+        self._turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
             weakref.WeakKeyDictionary()
         )
 
-    async def append(self, messages: Sequence[ChatMessage]) -> None:
-        """Add messages to both."""
-        async with self._alone():
-            await self._load()
-            await self._store.add_messages(self._key, owned(messages))
-            self._log.append(messages)
+    def append(self, messages: Sequence[ChatMessage]) -> None:
+        """Add messages to both.
 
-    async def replace(self, messages: Sequence[ChatMessage]) -> None:
-        """Let both hold these messages and no others."""
-        async with self._alone():
-            if messages:
-                # Copies: some stores keep the very objects.
-                await self._store.set_messages(self._key, owned(messages))
-            else:
-                await self._store.delete_messages(self._key)
-            self._log.replace(messages)
-            self._loaded = True
-
-    async def follow(self) -> None:
-        """Read what the store holds and the log does not: at first, or written elsewhere."""
-        async with self._alone():
-            await self._load()
-
-    async def _load(self) -> None:
-        """Read on where the store holds more, and all where it holds something else.
-
-        At first an empty store takes over what the log holds: nobody else has it.
+        Raises:
+            ConfigurationError: One of them cannot be kept; nothing is changed.
         """
-        known = len(self._log.messages)
-        if self._loaded and await self._store.count_messages(self._key, None) == known:
-            return
-        stored = await self._store.get_messages(self._key, None)
-        if known and not stored and not self._loaded:
-            await self._store.add_messages(self._key, self._log.all())
-        else:
-            self._log.grow_to(stored)
-        self._loaded = True
+        self._write(self._appended(stored_form(owned(messages))))
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncGenerator[None]:
-        """Keep all other tasks, loops and threads out."""
-        loop = asyncio.get_running_loop()
-        with self._guard:
-            gate = self._loop_gates.setdefault(loop, asyncio.Lock())
-        async with gate:
-            # A thread that waited for the gate would get it although its task was cancelled, and
-            # nobody would ever open it again. Only one task of a loop waits here.
-            while not self._gate.acquire(blocking=False):
-                await asyncio.sleep(_PAUSE)
+    async def aappend(self, messages: Sequence[ChatMessage]) -> None:
+        """Add messages to both, as `append` does."""
+        await self._awrite(self._appended(stored_form(owned(messages))))
+
+    def replace(self, messages: Sequence[ChatMessage]) -> None:
+        """Let both hold these messages and no others.
+
+        Raises:
+            ConfigurationError: One of them cannot be kept; nothing is changed.
+        """
+        self._write(self._replaced(stored_form(owned(messages))))
+
+    async def areplace(self, messages: Sequence[ChatMessage]) -> None:
+        """Let both hold these messages and no others, as `replace` does."""
+        await self._awrite(self._replaced(stored_form(owned(messages))))
+
+    def follow(self) -> None:
+        """Read what the store holds and the log does not.
+
+        While this very thread is in the middle of a write, the log is taken as it is.
+        """
+        if self._holder == threading.get_ident():
+            return
+        if self._port.is_async_only:
+            asyncio_run(self.afollow())
+            return
+        with self._alone():
+            drive(self._port.store, self._load())
+
+    async def afollow(self) -> None:
+        """Read what the store holds and the log does not."""
+        async with self._aalone():
+            await adrive(self._port.store, self._load())
+
+    # --- policy ---------------------------------------------------------------------------------
+
+    def _appended(self, messages: list[ChatMessage]) -> Operation[None]:
+        yield from self._load()
+        self._settled = False
+        yield from self._port.add(self._key, _copies(messages))
+        self._log.extend(messages)
+        self._settled = True
+
+    def _replaced(self, messages: list[ChatMessage]) -> Operation[None]:
+        if messages:  # a reset needs nothing of what there was
+            yield from self._load()
+        before = self._log.all()
+        same = shared(before, messages)
+        self._settled = False
+        if messages and same == len(before):
+            if messages[same:]:
+                yield from self._port.add(self._key, _copies(messages[same:]))
+        else:
+            try:
+                yield from self._port.replace(self._key, _copies(messages))
+            except BaseException:
+                self._lost = before
+                yield from self._restore()
+                raise
+        self._lost = None
+        self._log.hold(messages)
+        self._settled = True
+
+    def _restore(self) -> Operation[None]:
+        """Put back what a failed replacement may have destroyed."""
+        if self._lost is not None:
+            yield from self._port.replace(self._key, _copies(self._lost))
+            self._lost = None
+
+    def _load(self) -> Operation[None]:
+        """Read the store where it may hold something else than the log.
+
+        An empty store takes over the messages of the log when it is read first: no other holds
+        them.
+        """
+        yield from self._restore()
+        known = list(self._log.messages)
+        if self._settled and (yield from self._port.is_unchanged(self._key, known)):
+            return
+        stored = cleaned((yield from self._port.read(self._key)))
+        if known and not stored and not self._settled:
+            yield from self._port.add(self._key, self._log.all())
+        else:
+            same = shared(known, stored)
+            self._log.hold([*known[:same], *owned(stored[same:])])
+        self._settled = True
+
+    # --- running it -----------------------------------------------------------------------------
+
+    def _write(self, operation: Operation[None]) -> None:
+        if self._holder == threading.get_ident():
+            raise ConfigurationError(
+                "a sync method of a memory was called while an async one of the same memory is "
+                "running on this event loop: await the async method"
+            )
+        if self._port.is_async_only:
+            asyncio_run(self._awrite(operation))
+            return
+        with self._alone():
+            drive(self._port.store, operation)
+
+    async def _awrite(self, operation: Operation[None]) -> None:
+        """Write in a task of its own, which a cancelled caller leaves to its end."""
+        write = asyncio.ensure_future(self._alone_with(operation))
+        self._writes.add(write)
+        write.add_done_callback(self._writes.discard)
+        try:
+            await asyncio.shield(write)
+        except asyncio.CancelledError:
+            write.add_done_callback(_log_failure)
+            raise
+
+    async def _alone_with(self, operation: Operation[None]) -> None:
+        async with self._aalone():
+            await adrive(self._port.store, operation)
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Keep all other threads and loops out."""
+        with self._gate:
+            self._holder = threading.get_ident()
             try:
                 yield
             finally:
+                self._holder = None
+
+    @asynccontextmanager
+    async def _aalone(self) -> AsyncGenerator[None]:
+        """Keep all other tasks, threads and loops out.
+
+        Tasks of one loop come in turn. The gate is tried again and again: a thread that waited for
+        it would get it although its task was cancelled, and nothing would open it again.
+        """
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            turn = self._turns.setdefault(loop, asyncio.Lock())
+        async with turn:
+            while not self._gate.acquire(blocking=False):
+                await asyncio.sleep(_PAUSE)
+            self._holder = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._holder = None
                 self._gate.release()
+
+
+def _copies(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Copy messages for a store: some keep the very objects."""
+    return [copy_of_message(message) for message in messages]
+
+
+def _log_failure(write: asyncio.Task[Any]) -> None:
+    """Log why a write failed whose caller was cancelled."""
+    if not write.cancelled() and write.exception() is not None:
+        logging.getLogger(__name__).error(
+            "a cancelled write to a chat store failed; the store is read again at the next use",
+            exc_info=write.exception(),
+        )

@@ -66,7 +66,6 @@ __all__ = (
     "longest_text",
     "method_call",
     "perform",
-    "register_control_flow",
     "remembered",
     "replace_file",
     "replacing",

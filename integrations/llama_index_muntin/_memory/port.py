@@ -1,0 +1,177 @@
+"""Operations on a chat store, the same for every kind LlamaIndex has.
+
+An operation is a generator that yields calls and receives their results, so that one policy serves
+stores with sync and async methods (`BaseChatStore`) and stores with async ones alone
+(`AsyncDBChatStore`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+
+from llama_index.core.storage.chat_store import BaseChatStore
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
+
+from llama_index_muntin._memory.messages import same_messages
+from muntin.conversations import cleaned
+from muntin.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llama_index.core.base.llms.types import ChatMessage
+
+__all__ = ("Call", "Operation", "StorePort", "adrive", "drive", "port_of")
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a method that exists sync, async or both."""
+
+    method: str
+    """Name of the async method."""
+    plain: str | None
+    """Name of the sync method; `None` if there is none."""
+    args: tuple[Any, ...]
+    """Arguments."""
+
+
+Operation: TypeAlias = Generator[Call, Any, ResultT]
+"""Yields calls, receives their results, returns a result."""
+
+
+def drive(target: object, operation: Operation[ResultT]) -> ResultT:
+    """Run an operation with the sync methods of a target."""
+    with closing(operation):
+        answer: Any = None
+        failed: BaseException | None = None
+        while True:
+            try:
+                call = operation.send(answer) if failed is None else operation.throw(failed)
+            except StopIteration as end:
+                return cast("ResultT", end.value)
+            answer, failed = None, None
+            try:
+                answer = getattr(target, call.plain or call.method)(*call.args)
+            except BaseException as error:  # noqa: BLE001 - the operation decides what it means
+                failed = error
+
+
+async def adrive(target: object, operation: Operation[ResultT]) -> ResultT:
+    """Run an operation with the async methods of a target."""
+    with closing(operation):
+        answer: Any = None
+        failed: BaseException | None = None
+        while True:
+            try:
+                call = operation.send(answer) if failed is None else operation.throw(failed)
+            except StopIteration as end:
+                return cast("ResultT", end.value)
+            answer, failed = None, None
+            try:
+                answer = await getattr(target, call.method)(*call.args)
+            except BaseException as error:  # noqa: BLE001 - the operation decides what it means
+                failed = error
+
+
+class StorePort(Protocol):
+    """What a memory needs of a store."""
+
+    store: Any
+    """The store."""
+    is_async_only: bool
+    """Whether it has no sync methods."""
+
+    def is_unchanged(self, key: str, known: Sequence[ChatMessage]) -> Operation[bool]:
+        """Return whether the store surely holds what is known, without reading all of it."""
+        ...
+
+    def read(self, key: str) -> Operation[list[ChatMessage]]:
+        """Read all messages."""
+        ...
+
+    def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        """Add messages, at least one."""
+        ...
+
+    def replace(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        """Hold these messages and no others; none deletes the conversation."""
+        ...
+
+
+class _DatabasePort:
+    """A store with async methods that counts its messages."""
+
+    is_async_only = True
+
+    def __init__(self, store: AsyncDBChatStore) -> None:
+        self.store = store
+
+    def is_unchanged(self, key: str, known: Sequence[ChatMessage]) -> Operation[bool]:
+        count = yield Call("count_messages", None, (key, None))
+        if count != len(known):
+            return False
+        if not known:
+            return True
+        newest = yield Call("get_messages", None, (key, None, 1, count - 1))
+        return bool(newest) and same_messages(cleaned(newest)[-1], known[-1])
+
+    def read(self, key: str) -> Operation[list[ChatMessage]]:
+        found = yield Call("get_messages", None, (key, None))
+        return list(found)
+
+    def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        yield Call("add_messages", None, (key, messages))
+
+    def replace(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        if messages:
+            yield Call("set_messages", None, (key, messages))
+        else:
+            yield Call("delete_messages", None, (key,))
+
+
+class _ChatStorePort:
+    """A store with sync and async methods, which can only be read as a whole."""
+
+    is_async_only = False
+
+    def __init__(self, store: BaseChatStore) -> None:
+        self.store = store
+
+    def is_unchanged(self, key: str, known: Sequence[ChatMessage]) -> Operation[bool]:  # noqa: ARG002 - it has to be read
+        return False
+        yield  # an operation without a call
+
+    def read(self, key: str) -> Operation[list[ChatMessage]]:
+        found = yield Call("aget_messages", "get_messages", (key,))
+        return list(found or [])
+
+    def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        for message in messages:
+            yield Call("async_add_message", "add_message", (key, message))
+
+    def replace(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        if messages:
+            yield Call("aset_messages", "set_messages", (key, messages))
+        else:
+            yield Call("adelete_messages", "delete_messages", (key,))
+
+
+def port_of(store: object) -> StorePort:
+    """Return the operations on a store.
+
+    Raises:
+        ConfigurationError: It is neither kind of chat store.
+    """
+    if isinstance(store, AsyncDBChatStore):
+        return _DatabasePort(store)
+    if isinstance(store, BaseChatStore):
+        return _ChatStorePort(store)
+    raise ConfigurationError(
+        f"chat_store must be a BaseChatStore or an AsyncDBChatStore, got a {type(store).__name__}"
+    )

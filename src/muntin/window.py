@@ -10,6 +10,7 @@ it from. An unknown window is an error or a stated fallback, never a guess.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -235,7 +236,8 @@ DEFAULT_ALLOCATIONS: Mapping[str, float] = {
 class ContextBudget:
     """Keep the account of a window by named shares: what each may take, has taken, and has left.
 
-    Shares are whole tokens and sum to `max_tokens` exactly.
+    Shares are whole tokens and sum to `max_tokens` exactly. `max_tokens` and `allocations` may be
+    changed at any time; the next call divides anew.
 
     Args:
         max_tokens: The window in tokens.
@@ -258,24 +260,14 @@ class ContextBudget:
     def __init__(
         self, max_tokens: int = 128_000, allocations: Mapping[str, float] | None = None
     ) -> None:
-        self.max_tokens = checked_tokens(max_tokens, "max_tokens")
+        self.max_tokens = max_tokens
         self.allocations = dict(DEFAULT_ALLOCATIONS if allocations is None else allocations)
-        for category, share in self.allocations.items():
-            if not 0 <= share <= 1:
-                raise ConfigurationError(f"the share of {category!r} is in [0, 1], not {share}")
-        whole = sum(self.allocations.values())
-        if not 0 < whole <= 1 + 1e-9:
-            raise ConfigurationError(
-                f"the shares sum to {whole:g}: they must sum to more than 0 and at most 1"
-            )
-        rest = {"": max(1 - whole, 0.0)} if whole < 1 - 1e-9 else {}
-        self._budgets = split(self.max_tokens, {**self.allocations, **rest})
-        self._charged = dict.fromkeys(self.allocations, 0)
+        self._divided()
 
     def budget_for(self, category: str) -> int:
         """Return the tokens a category may take in all."""
         self._check(category)
-        return self._budgets[category]
+        return self._divided()[category]
 
     def fits(self, category: str, token_count: int) -> bool:
         """Say whether so many tokens fit what a category has left."""
@@ -293,9 +285,9 @@ class ContextBudget:
                 f"{tokens} more tokens of {category}",
                 needed=tokens,
                 available=self.remaining(category),
-                parts={"charged already": self._charged[category]},
+                parts={"charged already": self._charges[category]},
             )
-        self._charged[category] += tokens
+        self._charges[category] += tokens
 
     def release(self, category: str, tokens: int) -> None:
         """Give back tokens of a category.
@@ -304,25 +296,46 @@ class ContextBudget:
             ConfigurationError: They are more than were charged.
         """
         self._check(category)
-        if _not_negative(tokens) > self._charged[category]:
+        if _not_negative(tokens) > self._charges[category]:
             raise ConfigurationError(
-                f"cannot release {tokens} tokens of {category!r}: {self._charged[category]} are "
+                f"cannot release {tokens} tokens of {category!r}: {self._charges[category]} are "
                 f"charged"
             )
-        self._charged[category] -= tokens
+        self._charges[category] -= tokens
 
     def used(self, category: str | None = None) -> int:
         """Return the tokens charged, of one category or of all."""
         if category is None:
-            return sum(self._charged.values())
+            return sum(self._charges.values())
         self._check(category)
-        return self._charged[category]
+        return self._charges[category]
 
     def remaining(self, category: str | None = None) -> int:
         """Return the tokens left, of one category or of the whole window."""
         if category is None:
             return self.max_tokens - self.used()
         return self.budget_for(category) - self.used(category)
+
+    @property
+    def _charges(self) -> Counter[str]:
+        # A subclass may set its own attributes and never call this constructor.
+        return vars(self).setdefault("_charged", Counter())
+
+    def _divided(self) -> dict[str, int]:
+        """Divide the window by the shares as they are now; both attributes may be changed."""
+        max_tokens = checked_tokens(self.max_tokens, "max_tokens")
+        for category, share in self.allocations.items():
+            if not 0 <= share <= 1:
+                raise ConfigurationError(
+                    f"the share of {category!r} must be in [0, 1], got {share}"
+                )
+        whole = sum(self.allocations.values())
+        if not 0 < whole <= 1 + 1e-9:
+            raise ConfigurationError(
+                f"the shares sum to {whole:g}: they must sum to more than 0 and at most 1"
+            )
+        rest = {"": max(1 - whole, 0.0)} if whole < 1 - 1e-9 else {}
+        return split(max_tokens, {**self.allocations, **rest})
 
     def _check(self, category: str) -> None:
         if category not in self.allocations:

@@ -16,7 +16,12 @@ from muntin.conversations.fitting import (
     shortener,
     transcript_line,
 )
-from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
+from muntin.conversations.trajectory.telling import (
+    Summarize,
+    Telling,
+    check_numbers,
+    reducer_config,
+)
 from muntin.counting import (
     FRAMING_TOKENS,
     AnyCounter,
@@ -31,6 +36,7 @@ from muntin.runtime import Flow, arun, run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from muntin.config import MuntinConfig, ReducerConfig
     from muntin.messages import Role, Unit
 
 __all__ = ("reduce_agent", "reduce_agent_sync")
@@ -41,11 +47,12 @@ async def reduce_agent(
     *,
     summarize: Summarize,
     budget: int,
-    keep_recent_steps: int = 3,
+    keep_recent_steps: int | None = None,
     turn_start: int = 0,
     counter: AnyCounter = count_tokens,
     note_role: Role = "system",
     prompts: PromptRegistry | None = None,
+    config: MuntinConfig | ReducerConfig | None = None,
 ) -> Sequence[Any]:
     """Trim the messages of a tool loop: the newest rounds stay, older ones become one summary.
 
@@ -54,13 +61,15 @@ async def reduce_agent(
         summarize: `(text, instruction) -> str`, sync or async; asked at most once,
             in a request that fits its window (the budget where it does not say).
         budget: Tokens all messages may take, framing included.
-        keep_recent_steps: Newest units kept word for word.
+        keep_recent_steps: Newest units kept word for word. `None` takes
+            `config`.
         turn_start: How many messages were there when the turn began: they stay. Leading system
             messages, the newest user message and pinned messages stay in any case.
         counter: Any callable from text to tokens.
         note_role: Role of the summary. Anthropic dicts, which know no system message in between,
             get a user message instead.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
+        config: The configuration, or its `reducer` part; `None` takes the defaults.
 
     Returns:
         The same object when it fits, otherwise a new list.
@@ -70,7 +79,14 @@ async def reduce_agent(
         ContextWindowExceeded: What must be kept is over the budget.
     """
     flow = _policy(
-        messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts, summarize
+        messages,
+        budget,
+        _kept(keep_recent_steps, config),
+        turn_start,
+        counter,
+        note_role,
+        prompts,
+        summarize,
     )
     return await arun(flow, summarize)
 
@@ -80,11 +96,12 @@ def reduce_agent_sync(
     *,
     summarize: Summarize,
     budget: int,
-    keep_recent_steps: int = 3,
+    keep_recent_steps: int | None = None,
     turn_start: int = 0,
     counter: AnyCounter = count_tokens,
     note_role: Role = "system",
     prompts: PromptRegistry | None = None,
+    config: MuntinConfig | ReducerConfig | None = None,
 ) -> Sequence[Any]:
     """Trim the messages of a tool loop as `reduce_agent` does, without a loop.
 
@@ -104,9 +121,20 @@ def reduce_agent_sync(
     ```
     """
     flow = _policy(
-        messages, budget, keep_recent_steps, turn_start, counter, note_role, prompts, summarize
+        messages,
+        budget,
+        _kept(keep_recent_steps, config),
+        turn_start,
+        counter,
+        note_role,
+        prompts,
+        summarize,
     )
     return run(flow, summarize)
+
+
+def _kept(given: int | None, config: MuntinConfig | ReducerConfig | None) -> int:
+    return reducer_config(config).agent_keep_recent_steps if given is None else given
 
 
 def _policy(

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry
 from muntin.conversations.fitting import shortener
-from muntin.conversations.trajectory.telling import Summarize, Telling, check_numbers
+from muntin.conversations.trajectory.telling import (
+    Summarize,
+    Telling,
+    check_numbers,
+    reducer_config,
+)
 from muntin.counting import (
     AnyCounter,
     TokenCounter,
@@ -21,6 +26,8 @@ from muntin.runtime import Flow, arun, run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from muntin.config import MuntinConfig, ReducerConfig
+
 __all__ = ("reduce_plan", "reduce_plan_sync")
 
 
@@ -29,9 +36,10 @@ async def reduce_plan(
     *,
     summarize: Summarize,
     budget: int,
-    keep_recent: int = 3,
+    keep_recent: int | None = None,
     counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
+    config: MuntinConfig | ReducerConfig | None = None,
 ) -> Sequence[str]:
     """Trim the results of plan steps: the newest stay, older ones become one summary.
 
@@ -39,10 +47,11 @@ async def reduce_plan(
         history: Results, oldest first. Never changed.
         summarize: `(text, instruction) -> str`, sync or async; asked at most once.
         budget: Tokens all results may take together.
-        keep_recent: Newest results kept word for word. One that is larger than the whole budget
-            is cut.
+        keep_recent: Newest results kept word for word. One that is larger than the whole
+            budget is cut. `None` takes `config`.
         counter: Any callable from text to tokens.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
+        config: The configuration, or its `reducer` part; `None` takes the defaults.
 
     Returns:
         The same object when it fits, otherwise a new list.
@@ -51,7 +60,9 @@ async def reduce_plan(
         ConfigurationError: A number is negative.
         ContextWindowExceeded: The newest results are over the budget.
     """
-    return await arun(_policy(history, budget, keep_recent, counter, prompts, summarize), summarize)
+    return await arun(
+        _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize), summarize
+    )
 
 
 def reduce_plan_sync(
@@ -59,9 +70,10 @@ def reduce_plan_sync(
     *,
     summarize: Summarize,
     budget: int,
-    keep_recent: int = 3,
+    keep_recent: int | None = None,
     counter: AnyCounter = count_tokens,
     prompts: PromptRegistry | None = None,
+    config: MuntinConfig | ReducerConfig | None = None,
 ) -> Sequence[str]:
     """Trim the results of plan steps as `reduce_plan` does, without a loop.
 
@@ -78,7 +90,13 @@ def reduce_plan_sync(
     #> 4 [Earlier Step Results Summary]all counted
     ```
     """
-    return run(_policy(history, budget, keep_recent, counter, prompts, summarize), summarize)
+    return run(
+        _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize), summarize
+    )
+
+
+def _kept(given: int | None, config: MuntinConfig | ReducerConfig | None) -> int:
+    return reducer_config(config).plan_keep_recent if given is None else given
 
 
 def _policy(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
+from muntin.config import ReducerConfig
 from muntin.conversations.asking import LEAST_WINDOW, Asking, within_request
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.counting import checked_tokens, truncate_to_tokens
@@ -14,11 +15,12 @@ from muntin.runtime import window_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from muntin.config import MuntinConfig
     from muntin.counting import TokenCounter
     from muntin.prompts import PromptRegistry
     from muntin.runtime import Flow
 
-__all__ = ("Summarize", "Telling", "check_numbers")
+__all__ = ("Summarize", "Telling", "check_numbers", "reducer_config")
 
 Summarize = Callable[[str, str], Awaitable[str] | str]
 """What the reducers ask: `(text, instruction) -> summary`, sync or async."""
@@ -96,3 +98,10 @@ def check_numbers(**numbers: object) -> None:
     """
     for name, value in numbers.items():
         checked_tokens(value, name, least=0, unit="tokens" if name == "budget" else "count")
+
+
+def reducer_config(config: MuntinConfig | ReducerConfig | None) -> ReducerConfig:
+    """Return the reducer part of a configuration; `None` gives the defaults."""
+    if config is None:
+        return ReducerConfig()
+    return cast("ReducerConfig", getattr(config, "reducer", config))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from muntin import ConfigurationError, ContextRetriever, SourceError, count_tokens
-from muntin.interactions.retriever import RecallCache
+from muntin.interactions import RecallCache
 from muntin.prompts import PromptRegistry
+from muntin.stores import MemoryRecords
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -265,7 +266,7 @@ def test_what_cannot_be_searched_or_added_to_is_said() -> None:
 
     recall = ContextRetriever(Reader())
     assert recall.get_relevant_context("q").endswith("\nread")
-    with pytest.raises(ConfigurationError, match="is a retriever, it can only be asked"):
+    with pytest.raises(ConfigurationError, match="is a retriever and cannot be added to"):
         recall.index_interaction("q", "a")
 
     class Searcher:
@@ -324,3 +325,60 @@ def test_a_shared_cache_does_not_answer_one_store_from_another() -> None:
     wide = ann.get_relevant_context("salary", max_tokens=50)
     costly = ContextRetriever(anns, cache=cache, counter=lambda text: 10 * len(text))
     assert costly.get_relevant_context("salary", max_tokens=50) != wide
+
+
+def test_an_empty_answer_is_asked_for_again(door: Door) -> None:
+    """The first question of a conversation often comes before another worker wrote the answer."""
+    shelf = Shelf()
+    recall = ContextRetriever(shelf)
+    assert door.call(recall, "get_relevant_context", "q") == ""
+    shelf.add("written by another worker", metadata={})
+    assert "another worker" in str(door.call(recall, "get_relevant_context", "q"))
+
+
+def test_a_write_through_one_retriever_is_seen_by_the_others_of_the_process(door: Door) -> None:
+    """A web application makes one retriever per request over one store."""
+    shelf = Shelf("old")
+    reads, writes = ContextRetriever(shelf), ContextRetriever(shelf)
+    door.call(reads, "get_relevant_context", "q")
+    door.call(writes, "index_interaction", "q", "new")
+    assert "A: new" in str(door.call(reads, "get_relevant_context", "q"))
+
+
+def test_a_write_of_one_worker_is_seen_by_another_through_a_shared_store(door: Door) -> None:
+    """Without it a worker repeats for five minutes what another one has corrected."""
+    records = MemoryRecords()
+    texts = ["old"]
+
+    def worker() -> tuple[Shelf, ContextRetriever]:
+        shelf = Shelf()
+        shelf.texts = texts
+        return shelf, ContextRetriever(shelf, cache=RecallCache(shared=records))
+
+    (shelf, reads), (_, writes) = worker(), worker()
+    for _ in range(3):
+        door.call(reads, "get_relevant_context", "q")
+    assert shelf.searches == 1
+    door.call(writes, "index_interaction", "q", "new")
+    assert "A: new" in str(door.call(reads, "get_relevant_context", "q"))
+    door.call(reads, "get_relevant_context", "q")
+    assert shelf.searches == 2
+
+
+def test_recall_works_while_the_shared_store_does_not(door: Door) -> None:
+    """A cache that is unreachable must cost time, not answers."""
+
+    class Dead(MemoryRecords):
+        def read(self, key: str) -> Any:
+            raise ConnectionResetError("gone")
+
+        aread = None  # pyright: ignore[reportAssignmentType] - only the plain way is dead
+
+    shelf = Shelf("text")
+    recall = ContextRetriever(shelf, cache=RecallCache(shared=Dead()))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="without its cache: cannot read"):
+            assert "text" in str(door.call(recall, "get_relevant_context", "q"))
+    assert shelf.searches == 2
+    with pytest.raises(ConfigurationError, match="shared must be a RecordStore"):
+        RecallCache(shared="postgresql://")  # pyright: ignore[reportArgumentType]

@@ -5,6 +5,7 @@ It decides which earlier question and answer pairs come back. It needs a store w
 
 from __future__ import annotations
 
+from muntin.interactions.cache import RecallCache
 from muntin.interactions.retriever import ContextRetriever
 
-__all__ = ("ContextRetriever",)
+__all__ = ("ContextRetriever", "RecallCache")

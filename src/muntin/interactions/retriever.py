@@ -1,112 +1,39 @@
-"""Recall what was said and found before: index finished interactions, fetch what fits a question.
+"""Index finished interactions and fetch those that belong to a question.
 
-It works on the stores people have (`recall_stores`). What comes back is de-duplicated, kept inside
-a budget, and cached until something is written or the entry has aged. It does not rank again: the
-store already did.
-
-Both operations are flows that yield calls to the store; the plain and the async door only perform
-them, so there is one policy and no twin of it.
+Any store of either framework works. What comes back is de-duplicated, kept inside a budget, and
+cached until something is written or the entry has aged. The order is that of the store.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import re
 import threading
-import time
 from collections import OrderedDict
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from muntin.counting import checked_counter, checked_tokens, truncate_to_tokens
-from muntin.errors import ConfigurationError, ContextError, SourceError
+from muntin.errors import ContextError, SourceError
+from muntin.interactions.cache import RecallCache
 from muntin.interactions.stores import result_text, store_calls
 from muntin.passages import Candidate, select
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime import Same
+from muntin.runtime import Same, aperform, perform
 from muntin.text import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from muntin.counting import AnyCounter
-    from muntin.interactions.stores import Call
     from muntin.prompts import PromptRegistry
+    from muntin.runtime import CallFlow
 
-__all__ = ("ContextRetriever", "RecallCache")
+__all__ = ("ContextRetriever",)
 
 _INDEXED_IDS = 10_000
 """Ids of the last indexed interactions that are remembered."""
 _LABEL_PLACE = re.compile(r"(^|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])(?=\[)")
-
-
-class RecallCache:
-    """Remember answers: the least recently used go first, and none lives longer than its time.
-
-    ```python
-    from muntin.interactions.retriever import RecallCache
-
-    now = [0.0]
-    cache = RecallCache(max_entries=2, ttl_seconds=60, clock=lambda: now[0])
-    cache.keep("question", "answer", cache.generation)
-    now[0] = 61.0
-    print(cache.look("question"))
-    #> None
-    ```
-    """
-
-    def __init__(
-        self,
-        *,
-        max_entries: int = 128,
-        ttl_seconds: float = 300.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        if max_entries < 0 or not ttl_seconds > 0:
-            raise ConfigurationError(
-                f"a cache needs max_entries >= 0 (0 caches nothing) and ttl_seconds > 0, "
-                f"got {max_entries} and {ttl_seconds}"
-            )
-        self._max_entries = max_entries
-        self._ttl_seconds = ttl_seconds
-        self._clock = clock
-        self._entries: OrderedDict[object, tuple[float, str]] = OrderedDict()
-        self._lock = threading.Lock()
-        self.generation = 0
-        """Times the cache was cleared. What was asked for before a write is not kept after it."""
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def look(self, key: object) -> str | None:
-        """Return what is remembered and still young enough."""
-        with self._lock:
-            found = self._entries.get(key)
-            if found is None:
-                return None
-            if self._clock() - found[0] >= self._ttl_seconds:
-                del self._entries[key]
-                return None
-            self._entries.move_to_end(key)
-            return found[1]
-
-    def keep(self, key: object, answer: str, generation: int) -> None:
-        """Remember an answer that was asked for in a generation; an older one is not kept."""
-        with self._lock:
-            if generation != self.generation:
-                return
-            self._entries[key] = (self._clock(), answer)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._max_entries:
-                self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._entries.clear()
-            self.generation += 1
 
 
 class ContextRetriever:
@@ -114,22 +41,23 @@ class ContextRetriever:
 
     Args:
         vector_store: A LangChain vector store, a LlamaIndex index, or anything with
-            `search(query, top_k=)` and `add(text, metadata=)`. A retriever can be asked only.
+            `search(query, top_k=)` and `add(text, metadata=)`. A retriever can only be searched.
         cache: Remembers answers; None makes a `RecallCache` of its own. Several retrievers may
-            share one, also over different stores. Writes that do not go through
-            `index_interaction` are seen when entries age.
+            share one, also over different stores. Writes of this process through
+            `index_interaction` are seen at once, those of other processes at once where the cache
+            has a `shared` record store; all others when entries age. Empty answers are not cached.
         counter: Counts tokens: a function of a text, a model, or the name of a model or an
             encoding. `None` takes `model`'s counter, else `count_tokens`.
         model: A model or its name, in place of `counter`.
-        prompts: The words of labels and of indexed interactions.
+        prompts: The texts of labels and of indexed interactions.
 
     Raises:
-        ConfigurationError: The store can do nothing that is known.
+        ConfigurationError: The store has no method to search with.
 
     ```python
     from muntin import ContextRetriever
 
-    class Shelf:
+    class Notes:
         def __init__(self):
             self.texts = []
 
@@ -139,13 +67,13 @@ class ContextRetriever:
         def add(self, text, metadata):
             self.texts.append(text)
 
-    recall = ContextRetriever(Shelf())
-    recall.index_interaction("Which seat?", "14C, an aisle seat")
-    recall.index_interaction("Which seat?", "14C, an aisle seat")
-    print(recall.get_relevant_context("seat"))
+    recall = ContextRetriever(Notes())
+    recall.index_interaction("Which port?", "8443, behind the proxy")
+    recall.index_interaction("Which port?", "8443, behind the proxy")
+    print(recall.get_relevant_context("port"))
     #> [Relevant context 1]
-    #> Q: Which seat?
-    #> A: 14C, an aisle seat
+    #> Q: Which port?
+    #> A: 8443, behind the proxy
     ```
     """
 
@@ -167,13 +95,13 @@ class ContextRetriever:
         self._lock = threading.Lock()
 
     def get_relevant_context(self, query: str, k: int = 5, max_tokens: int | None = None) -> str:
-        """Fetch what the store holds on a question, as labelled passages.
+        """Fetch what the store finds for a question, as labelled passages.
 
         Args:
             query: The question.
             k: Most passages.
-            max_tokens: Tokens the text may take, labels included. A passage that does not fit is
-                passed over for the next that does; if none fits the first is cut. None takes all.
+            max_tokens: Tokens of the text at most, labels included. A passage that does not fit is
+                skipped for the next that does; if none fits, the first is cut. None takes all.
 
         Returns:
             The passages, the store's best first, each once; empty when there are none.
@@ -182,13 +110,13 @@ class ContextRetriever:
             ConfigurationError: `k` or `max_tokens` is below 1, or the store is async only.
             SourceError: The store failed, or returned something without text.
         """
-        return _run(self._recalling(query, k, max_tokens))
+        return perform(self._recalling(query, k, max_tokens))
 
     async def aget_relevant_context(
         self, query: str, k: int = 5, max_tokens: int | None = None
     ) -> str:
         """Fetch without blocking; see `get_relevant_context`."""
-        return await _arun(self._recalling(query, k, max_tokens))
+        return await aperform(self._recalling(query, k, max_tokens))
 
     def index_interaction(
         self, query: str, response: str, metadata: Mapping[str, Any] | None = None
@@ -210,23 +138,23 @@ class ContextRetriever:
             ConfigurationError: The store cannot be added to, or is async only.
             SourceError: The store failed. The interaction may be indexed again.
         """
-        return _run(self._indexing(query, response, metadata))
+        return perform(self._indexing(query, response, metadata))
 
     async def aindex_interaction(
         self, query: str, response: str, metadata: Mapping[str, Any] | None = None
     ) -> str:
         """Add without blocking; see `index_interaction`."""
-        return await _arun(self._indexing(query, response, metadata))
+        return await aperform(self._indexing(query, response, metadata))
 
-    def _recalling(self, query: str, k: int, max_tokens: int | None) -> Generator[Call, Any, str]:
+    def _recalling(self, query: str, k: int, max_tokens: int | None) -> CallFlow[str]:
         k = checked_tokens(k, "k", unit="passages")
         if max_tokens is not None:
             max_tokens = checked_tokens(max_tokens, "max_tokens")
-        # A cache may be shared: another store, counter or wording answers otherwise.
+        # A cache may be shared: another store, counter or wording has other answers.
         asked = (self.vector_store, self._counter, self._prompts)
         key = (*map(Same, asked), query, k, max_tokens)
-        generation = self.cache.generation
-        remembered = self.cache.look(key)
+        generation = yield from self.cache.generation(self.vector_store)
+        remembered = None if generation is None else self.cache.look(key, generation)
         if remembered is not None:
             return remembered
         try:
@@ -237,12 +165,13 @@ class ContextRetriever:
         except Exception as error:
             raise SourceError("recall", f"could not be searched: {error!r}") from error
         answer = self._written([text for text in texts if text], max_tokens)
-        self.cache.keep(key, answer, generation)
+        if generation is not None:
+            self.cache.keep(key, answer, generation)
         return answer
 
     def _indexing(
         self, query: str, response: str, metadata: Mapping[str, Any] | None
-    ) -> Generator[Call, Any, str]:
+    ) -> CallFlow[str]:
         text = self._prompts.render("recall.interaction", query=query, response=response)
         content = json.dumps([query, response]).encode()
         entry_id = hashlib.sha256(content).hexdigest()[:32]
@@ -250,7 +179,7 @@ class ContextRetriever:
             clean_text(text), {**(metadata or {}), "interaction_id": entry_id}, entry_id
         )
         with self._lock:
-            # Claimed before the store is asked, so that two at once do not both add it.
+            # Claimed before the call, so that two at once do not both add it.
             if entry_id in self._indexed:
                 self._indexed.move_to_end(entry_id)
                 return entry_id
@@ -265,7 +194,7 @@ class ContextRetriever:
             if isinstance(error, ContextError) or not isinstance(error, Exception):
                 raise
             raise SourceError("recall", f"could not be added to: {error!r}") from error
-        self.cache.clear()
+        yield from self.cache.written(self.vector_store)
         return entry_id
 
     def _written(self, texts: Sequence[str], max_tokens: int | None) -> str:
@@ -292,54 +221,7 @@ class ContextRetriever:
     def _labelled(self, passages: Sequence[str]) -> str:
         return "\n\n".join(
             f"{self._prompts.render('recall.item', number=number)}\n"
-            # A line that could pass for a label loses its place at the margin.
+            # A line that looks like a label is indented.
             f"{_LABEL_PLACE.sub(lambda match: f'{match[1]} ', passage)}"
             for number, passage in enumerate(passages, start=1)
         )
-
-
-def _run(flow: Generator[Call, Any, str]) -> str:
-    """Perform a flow's calls, blocking."""
-    with closing(flow):
-        try:
-            call = next(flow)
-            while True:
-                try:
-                    answer = call.plain()
-                    if inspect.isawaitable(answer):
-                        _refuse(answer)
-                except Exception as error:  # noqa: BLE001 - the flow decides what it means
-                    call = flow.throw(error)
-                else:
-                    call = flow.send(answer)
-        except StopIteration as end:
-            return end.value
-
-
-async def _arun(flow: Generator[Call, Any, str]) -> str:
-    """Perform a flow's calls without blocking the loop."""
-    import asyncio
-
-    with closing(flow):
-        try:
-            call = next(flow)
-            while True:
-                try:
-                    answer = await (call.twin() if call.twin else asyncio.to_thread(call.plain))
-                    if inspect.isawaitable(answer):
-                        answer = await answer
-                except Exception as error:  # noqa: BLE001 - the flow decides what it means
-                    call = flow.throw(error)
-                else:
-                    call = flow.send(answer)
-        except StopIteration as end:
-            return end.value
-
-
-def _refuse(answer: Any) -> None:
-    close = getattr(answer, "close", None)
-    if close is not None:
-        close()  # or Python warns that it was never awaited
-    raise ConfigurationError(
-        "the store is async: use aget_relevant_context() and aindex_interaction()"
-    )

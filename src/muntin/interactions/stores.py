@@ -1,9 +1,9 @@
-"""What a store of past interactions can do, whatever it is called there.
+"""Search and add in a store of past interactions, whatever its methods are called.
 
 LangChain vector stores (`similarity_search`, `add_texts`), LlamaIndex indexes (`as_retriever`,
 `insert`), their retrievers (read only), and plain stores (`search(query, top_k=)`,
-`add(text, metadata=)`) are told apart by their methods, never by importing a framework. Each
-operation becomes a `Call` that either door can perform.
+`add(text, metadata=)`) are recognised by their methods, without importing a framework. Each
+operation is a `Call` with a plain and perhaps an async way.
 """
 
 from __future__ import annotations
@@ -11,41 +11,33 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from muntin.errors import ConfigurationError, SourceError
+from muntin.runtime import method_call
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-__all__ = ("Call", "RecallStore", "StoreCalls", "result_text", "store_calls")
+    from muntin.runtime import Call
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """Ask a store for one thing, in whichever way the door can."""
-
-    plain: Callable[[], Any]
-    """Does it and blocks."""
-    twin: Callable[[], Awaitable[Any]] | None = None
-    """Does it without blocking; None where the store has no such method."""
+__all__ = ("RecallStore", "StoreCalls", "result_text", "store_calls")
 
 
 class StoreCalls(Protocol):
-    """Turn what is wanted of a store into calls."""
+    """Make the calls for the two operations of a store."""
 
     def search(self, query: str, k: int) -> Call:
-        """Ask for the k entries nearest to a query."""
+        """Return the call that finds the k entries nearest to a query."""
         ...
 
     def add(self, text: str, metadata: dict[str, Any], entry_id: str) -> Call:
-        """Ask for a text to be added under an id, if the store knows ids."""
+        """Return the call that adds a text, under an id if the store takes ids."""
         ...
 
 
 class RecallStore(Protocol):
-    """The plainest store: two methods are enough."""
+    """The least a store needs: two methods."""
 
     def search(self, query: str, /, *, top_k: int) -> Any:
         """Return the entries nearest to a query, the nearest first."""
@@ -57,10 +49,10 @@ class RecallStore(Protocol):
 
 
 def store_calls(store: Any) -> StoreCalls:
-    """Find out what a store can do.
+    """Return the calls of a store, chosen by the methods it has.
 
     Raises:
-        ConfigurationError: It can do nothing that is known here.
+        ConfigurationError: It has no method to search with.
     """
     if hasattr(store, "similarity_search"):
         return _VectorStore(store)
@@ -78,7 +70,7 @@ def store_calls(store: Any) -> StoreCalls:
 
 
 def result_text(result: Any) -> str:
-    """Take the text out of what a store returned for one entry.
+    """Return the text in what a store returned for one entry.
 
     Raises:
         SourceError: There is no text in it.
@@ -109,13 +101,13 @@ class _VectorStore:
         self._store = store
 
     def search(self, query: str, k: int) -> Call:
-        return _call(self._store, "similarity_search", query, k=k)
+        return method_call(self._store, "similarity_search", query, k=k)
 
     def add(self, text: str, metadata: dict[str, Any], entry_id: str) -> Call:
         _needs(self._store, "add_texts")
         known = _takes(self._store.add_texts, "ids")
         ids: dict[str, Any] = {"ids": [entry_id]} if known else {}
-        return _call(self._store, "add_texts", [text], metadatas=[metadata], **ids)
+        return method_call(self._store, "add_texts", [text], metadatas=[metadata], **ids)
 
 
 class _Index:
@@ -125,11 +117,11 @@ class _Index:
         self._index = index
 
     def search(self, query: str, k: int) -> Call:
-        return _call(self._index.as_retriever(similarity_top_k=k), "retrieve", query)
+        return method_call(self._index.as_retriever(similarity_top_k=k), "retrieve", query)
 
     def add(self, text: str, metadata: dict[str, Any], entry_id: str) -> Call:
         _needs(self._index, "insert")
-        # Where there is an index its framework is loaded; the core itself never imports it.
+        # An index exists only where its framework is loaded; the core never imports it.
         schema: Any = sys.modules.get("llama_index.core.schema")
         if schema is None:
             raise ConfigurationError(
@@ -137,7 +129,7 @@ class _Index:
                 f"not loaded: give the store search() and add() instead"
             )
         document = schema.Document(text=text, metadata=metadata, id_=entry_id)
-        return _call(self._index, "insert", document)
+        return method_call(self._index, "insert", document)
 
 
 class _Plain:
@@ -147,40 +139,31 @@ class _Plain:
         self._store = store
 
     def search(self, query: str, k: int) -> Call:
-        return _call(self._store, "search", query, top_k=k)
+        return method_call(self._store, "search", query, top_k=k)
 
     def add(self, text: str, metadata: dict[str, Any], entry_id: str) -> Call:
-        del entry_id  # it is in the metadata, this kind of store takes no ids
+        del entry_id  # it is in the metadata; this kind of store takes no ids
         _needs(self._store, "add")
-        return _call(self._store, "add", text, metadata=metadata)
+        return method_call(self._store, "add", text, metadata=metadata)
 
 
 class _Retriever:
-    """A retriever of either framework: it can only be asked."""
+    """A retriever of either framework, which can search and not add."""
 
     def __init__(self, retriever: Any, verb: str) -> None:
         self._retriever = retriever
         self._verb = verb
 
     def search(self, query: str, k: int) -> Call:
-        del k  # a retriever has its own; what is too much is left out by who asked
-        return _call(self._retriever, self._verb, query)
+        del k  # a retriever has its own k; the caller drops the surplus
+        return method_call(self._retriever, self._verb, query)
 
     def add(self, text: str, metadata: dict[str, Any], entry_id: str) -> Call:
         del text, metadata, entry_id
         raise ConfigurationError(
-            f"{type(self._retriever).__name__} is a retriever, it can only be asked: give the "
+            f"{type(self._retriever).__name__} is a retriever and cannot be added to: give the "
             f"vector store or index behind it to index interactions"
         )
-
-
-def _call(owner: Any, verb: str, *args: Any, **kwargs: Any) -> Call:
-    plain = getattr(owner, verb)
-    twin = getattr(owner, f"a{verb}", None)
-    return Call(
-        plain=lambda: plain(*args, **kwargs),
-        twin=(lambda: twin(*args, **kwargs)) if twin else None,
-    )
 
 
 def _needs(store: Any, verb: str) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         RunnableSource,
         StoreSource,
     )
+    from langchain_muntin.stores import LangGraphRecords
     from langchain_muntin.summarizer import ModelSummarizer
 
 register_shape(SHAPE)
@@ -52,6 +53,7 @@ _HOMES = {
     "CompactingChatMessageHistory": "history",
     "ContextAssembler": "assembler",
     "ContextWindowMiddleware": "middleware",
+    "LangGraphRecords": "stores",
     "ModelSummarizer": "summarizer",
     "RetrieverSource": "sources",
     "RunnableSource": "sources",
@@ -72,6 +74,7 @@ __all__ = (
     "CompactingChatMessageHistory",
     "ContextAssembler",
     "ContextWindowMiddleware",
+    "LangGraphRecords",
     "ModelSummarizer",
     "RetrieverSource",
     "RunnableSource",

@@ -24,6 +24,7 @@ from llama_index_muntin.memory_block import MuntinMemoryBlock
 from llama_index_muntin.postprocessor import BudgetPostprocessor, NodesChosenEvent
 from llama_index_muntin.retriever import AssembledRetriever
 from llama_index_muntin.sources import RetrieverSource
+from llama_index_muntin.stores import KVStoreRecords
 from llama_index_muntin.summarizer import LLMSummarizer
 from muntin.messages import register_shape
 
@@ -34,6 +35,7 @@ __all__ = (
     "BudgetPostprocessor",
     "CompactingMemory",
     "CompactionWarning",
+    "KVStoreRecords",
     "LLMSummarizer",
     "MuntinMemoryBlock",
     "NodesChosenEvent",

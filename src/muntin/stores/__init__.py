@@ -11,6 +11,7 @@ from muntin.stores.base import RecordStore
 from muntin.stores.folder import LOCK_SECONDS, FolderRecords
 from muntin.stores.memory import MemoryRecords
 from muntin.stores.record import ANY, Entry, Expected, Record, digest_of
+from muntin.stores.sql import SqlRecords
 from muntin.stores.sqlite import SqliteRecords
 
 __all__ = (
@@ -24,6 +25,7 @@ __all__ = (
     "MemoryRecords",
     "Record",
     "RecordStore",
+    "SqlRecords",
     "SqliteRecords",
     "digest_of",
 )

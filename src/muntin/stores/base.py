@@ -262,21 +262,31 @@ class RecordStore(ABC):
 
     def evicting(self) -> CallFlow[int]:
         """Do what `evict` does."""
-        found: list[Entry] = yield from self._asked("read", "listing")
-        held = sum(entry.size for entry in found)
-        most = math.inf if self.max_bytes is None else self.max_bytes
-        low = most if held <= most else most * _LOW_WATER
-        removed = 0
-        for entry in found:
-            if held > low or self._is_expired(entry.stored_at):
-                removed += yield from self._asked("write", "remove", entry.key)
-                held -= entry.size
+        removed, held = yield from self._sweeping()
         with self._lock:
             self._bytes = held
             self._next_sweep = time.monotonic() + _SWEEP_SECONDS
         return removed
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _sweeping(self) -> CallFlow[tuple[int, int]]:
+        """Remove what is beyond the limits; return how many records went and the bytes left."""
+        found: list[Entry] = yield from self._asked("read", "listing")
+        held = sum(entry.size for entry in found)
+        most = self._most_after(held)
+        removed = 0
+        for entry in found:
+            if held > most or self._is_expired(entry.stored_at):
+                removed += yield from self._asked("write", "remove", entry.key)
+                held -= entry.size
+        return removed, held
+
+    def _most_after(self, held: int) -> float:
+        """Return the bytes to keep where `held` are there."""
+        if self.max_bytes is None or held <= self.max_bytes:
+            return math.inf
+        return self.max_bytes * _LOW_WATER
 
     def _asked(self, doing: str, verb: str, *args: Any) -> CallFlow[Any]:
         """Call a method of the store; what it raises of its own becomes a `StateError`."""
@@ -314,4 +324,6 @@ def _is_above_zero(value: object) -> bool:
 
 
 def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    # The error of a database driver inside one of SQLAlchemy, which would quote all contents.
+    cause = getattr(error, "orig", None) or error
+    return str(cause) or type(error).__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import ConfigurationError
 from muntin.stores import DocumentRecords
@@ -141,10 +141,9 @@ class LangGraphRecords(DocumentRecords):
         return (*self._namespace, "versions", group) if group else (*self._namespace, "records")
 
 
-def _is_namespace(namespace: Any) -> bool:
-    return (
-        isinstance(namespace, tuple)
-        and bool(namespace)
-        and all(isinstance(label, str) and label and "." not in label for label in namespace)
-        and namespace[0] != "langgraph"
-    )
+def _is_namespace(namespace: object) -> bool:
+    if not isinstance(namespace, tuple) or not namespace:
+        return False
+    labels = cast("tuple[object, ...]", namespace)
+    valid = all(isinstance(label, str) and label and "." not in label for label in labels)
+    return valid and labels[0] != "langgraph"

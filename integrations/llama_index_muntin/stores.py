@@ -62,7 +62,7 @@ class KVStoreRecords(DocumentRecords):
             )
         if not isinstance(cast("object", collection), str) or not collection:
             raise ConfigurationError(f"collection must be a name, got {collection!r}")
-        self._kvstore = kvstore
+        self._kvstore: Any = kvstore  # its own types leave the documents open
         self._collection = collection
         self.name = f"{type(kvstore).__name__}, collection {collection!r}"
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from case_messages import A, S, T, U, saying, sound, talk, text_of
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
-from muntin.counting.counters import AnchoredCounter, counter_for
+from muntin.counting.anchored import AnchoredCounter
+from muntin.counting.counters import counter_for
 from muntin.counting.estimate import estimate_tokens
 from muntin.counting.message_counts import count_message, count_messages
 from muntin.counting.tiktoken_counter import TiktokenCounter

@@ -33,7 +33,7 @@ from chats import Recorder
 from muntin.config import MuntinConfig
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import afit_messages, fit_messages
-from muntin.counting.counters import AnchoredCounter
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.message_counts import count_messages
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded

@@ -18,7 +18,8 @@ from case_messages import DOORS, A, S, T, U, saying, steps, talk, trimmed
 from muntin.config import CompactionConfig, ContextConfig, WindowBudgetConfig
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
-from muntin.counting.counters import AnchoredCounter, CounterWarning, counter_for
+from muntin.counting.anchored import AnchoredCounter
+from muntin.counting.counters import CounterWarning, counter_for
 from muntin.counting.message_counts import MessageCounts, count_messages
 from muntin.counting.tokens import count_tokens
 from muntin.counting.tool_schemas import count_tools

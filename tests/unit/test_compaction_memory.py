@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from chats import Recorder, call, chat, compact, result, said, texts
 from muntin.conversations.compaction import HistoryCompactor
-from muntin.counting.counters import AnchoredCounter
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.message_counts import count_message
 from muntin.counting.message_tokens import FRAMING_TOKENS
 from muntin.counting.tokens import count_tokens

@@ -12,8 +12,8 @@ import tiktoken
 
 from muntin.counting import counters
 from muntin.counting import tiktoken_counter as exact
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.counters import (
-    AnchoredCounter,
     CounterWarning,
     EstimateCounter,
     NamedCounter,

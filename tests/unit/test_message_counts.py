@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from counters import characters
-from muntin.counting.counters import AnchoredCounter
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.message_counts import MessageCounts
 from muntin.counting.message_tokens import count_view
 from muntin.counting.tokens import count_tokens

@@ -6,10 +6,10 @@ Only this folder imports tiktoken.
 
 from __future__ import annotations
 
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
 from muntin.counting.checks import AnyCounter, checked_counter, checked_tokens, require_whole
 from muntin.counting.counters import (
-    AnchoredCounter,
     EstimateCounter,
     NamedCounter,
     counter_for,

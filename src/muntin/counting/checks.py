@@ -15,8 +15,8 @@ from numbers import Integral
 from typing import Any, Final, TypeAlias, cast
 from weakref import WeakSet
 
+from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.counters import (
-    AnchoredCounter,
     EstimateCounter,
     counter_for,
     counter_name,

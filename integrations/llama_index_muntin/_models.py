@@ -82,10 +82,12 @@ def counter_named(name: str) -> NamedCounter:
     A counter of the caller's own cannot be found by name: the estimate takes its place.
     """
     kind, _, encoding = name.partition(":")
+    encoding, _, margin = encoding.partition("+")
     if kind == "tiktoken" and encoding:
         return TiktokenCounter(encoding)
-    if kind == "estimate" and encoding == "cl100k_base":
-        return EstimateCounter("cl100k_base")
+    if kind == "estimate" and encoding in ("cl100k_base", "o200k_base"):
+        share = int(margin.rstrip("%")) / 100 if margin.rstrip("%").isdecimal() else 0.0
+        return EstimateCounter("cl100k_base" if encoding == "cl100k_base" else "o200k_base", share)
     if name == counter_name(count_tokens):
         return counter_for(count_tokens)
     return EstimateCounter()

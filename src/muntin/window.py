@@ -10,12 +10,13 @@ it from. An unknown window is an error or a stated fallback, never a guess.
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from muntin.counting import checked_tokens
+from muntin.counting import checked_tokens, window_of_name
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.runtime import split
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ("ContextBudget", "Window", "WindowBudget", "resolve_window")
 
-Provenance = Literal["declared", "profile", "fallback"]
-"""Where a window's size is known from: said outright, told by the model, or assumed on request."""
+Provenance = Literal["declared", "profile", "genai-prices", "fallback"]
+"""Source of a window's size: given, stated by the model object, found by the model's name, or
+assumed on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,11 @@ def resolve_window(llm_or_int: object, *, fallback: int | None = None) -> Window
     (`context_window`, `num_output`). A LlamaIndex model that does not know its window reports the
     library's default, which cannot be told from a real one: pass a number where that matters.
 
+    A bare name is looked up in `genai-prices` (extra `models`), offline; of several entries the
+    smallest window counts.
+
     Args:
-        llm_or_int: A model object, or the window in tokens.
+        llm_or_int: A model object, the name of a model, or the window in tokens.
         fallback: Window to assume where the model does not say; `None` makes that an error.
 
     Raises:
@@ -68,15 +73,26 @@ def resolve_window(llm_or_int: object, *, fallback: int | None = None) -> Window
         return llm_or_int
     if isinstance(llm_or_int, Real):
         return Window(tokens=checked_tokens(llm_or_int, "the window"))
-    told = _told(llm_or_int)
+    told = _named(llm_or_int) if isinstance(llm_or_int, str) else _told(llm_or_int)
     if told is not None:
         return told
     if fallback is not None:
         return Window(tokens=checked_tokens(fallback, "the fallback window"), provenance="fallback")
+    hint = ', install "muntin[models]"' if isinstance(llm_or_int, str) and not _has_names() else ""
     raise ConfigurationError(
-        f"the context window of {_name(llm_or_int)} is unknown: pass it as a number, or give a "
-        f"fallback you know to be safe"
+        f"the context window of {_name(llm_or_int)} is unknown: pass it as a number{hint}, or give "
+        f"a fallback you know to be safe"
     )
+
+
+def _has_names() -> bool:
+    return importlib.util.find_spec("genai_prices") is not None
+
+
+def _named(name: str) -> Window | None:
+    """Return the window of a model by its name; `None` if it is unknown or cannot be looked up."""
+    tokens = window_of_name(name) if _has_names() else None
+    return None if tokens is None else Window(tokens=tokens, provenance="genai-prices")
 
 
 def _told(llm: object) -> Window | None:
@@ -102,6 +118,8 @@ def _key(profile: object, name: str) -> Any:
 
 
 def _name(llm: object) -> str:
+    if isinstance(llm, str):
+        return repr(llm)
     for attribute in ("model_name", "model"):
         name = getattr(llm, attribute, None)
         if isinstance(name, str) and name:

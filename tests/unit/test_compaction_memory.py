@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from chats import Recorder, call, chat, compact, result, said, texts
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.counting.anchored import AnchoredCounter
+from muntin.counting.framing import FRAMING_TOKENS
 from muntin.counting.message_counts import count_message
-from muntin.counting.message_tokens import FRAMING_TOKENS
 from muntin.counting.tokens import count_tokens
 from muntin.errors import StateCorruptError, StateVersionError
 from muntin.messages.message import Message

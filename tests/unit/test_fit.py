@@ -11,8 +11,8 @@ import pytest
 from muntin.conversations.fit import afit_messages, fit_messages
 from muntin.conversations.fitting.draft import note_headings
 from muntin.conversations.trajectory import reduce_agent, reduce_agent_sync
+from muntin.counting.framing import REPLY_TOKENS
 from muntin.counting.message_counts import MessageCounts, count_messages
-from muntin.counting.message_tokens import REPLY_TOKENS
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.messages.shapes import view

@@ -14,7 +14,7 @@ from muntin.counting.message_counts import count_message
 from muntin.errors import ConfigurationError
 from muntin.messages.message import Message, ToolCall
 from muntin.messages.shapes import MessageView, register_shape, shape_of, view
-from muntin.messages.shapes.blocks import image_size
+from muntin.messages.shapes.media import image_size
 from muntin.messages.turns import pairing_problems
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at":1}'}}

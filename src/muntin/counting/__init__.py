@@ -17,10 +17,18 @@ from muntin.counting.counters import (
     is_exact,
 )
 from muntin.counting.estimate import EstimatedEncoding, estimate_tokens, short_texts
+from muntin.counting.framing import (
+    FRAMING_TOKENS,
+    REPLY_TOKENS,
+    FramedCounter,
+    framing_of,
+    framing_of_name,
+    with_framing,
+)
 from muntin.counting.measured import Conversation, Measured
 from muntin.counting.media_tokens import media_tokens
 from muntin.counting.message_counts import MessageCounts, count_message, count_messages, counts_for
-from muntin.counting.message_tokens import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting.model_windows import window_of_name
 from muntin.counting.sums import tokens_of
 from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.counting.tokens import TokenCounter, count_tokens
@@ -38,6 +46,7 @@ __all__ = (
     "Conversation",
     "EstimateCounter",
     "EstimatedEncoding",
+    "FramedCounter",
     "Measured",
     "MessageCounts",
     "NamedCounter",
@@ -55,10 +64,14 @@ __all__ = (
     "counts_for",
     "cut_to_tokens",
     "estimate_tokens",
+    "framing_of",
+    "framing_of_name",
     "is_exact",
     "media_tokens",
     "require_whole",
     "short_texts",
     "tokens_of",
     "truncate_to_tokens",
+    "window_of_name",
+    "with_framing",
 )

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from muntin.counting.counters import counter_name
+from muntin.counting.framing import framing_of
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 
@@ -69,6 +70,11 @@ class AnchoredCounter:
     def exact(self) -> bool:
         """Always False: the ratio is learned."""
         return False
+
+    @property
+    def framing(self) -> int:
+        """Tokens around one message, as the base counter charges them."""
+        return framing_of(self.counter)
 
     @property
     def ratio(self) -> float:

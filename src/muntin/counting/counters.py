@@ -7,12 +7,14 @@ is `exact`. It does not count messages: `message_tokens` does.
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 
 from muntin.counting.estimate import estimate_tokens
+from muntin.counting.framing import FRAMING_TOKENS, framing_of_name, with_framing
 from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.errors import ConfigurationError, TokenizerUnavailable
 
@@ -60,17 +62,24 @@ class EstimateCounter:
     encoding: EstimatedEncoding = "o200k_base"
     """The encoding whose tokens are estimated."""
 
+    margin: float = 0.0
+    """Share added to every estimate, because the model's vocabulary is unknown: 0.15 is 15 %. A
+    counter that learns from usage replaces it by what it learned."""
+    framing: int = FRAMING_TOKENS
+    """Tokens around one message."""
     exact: bool = field(default=False, init=False)
     """Always False."""
 
     @property
     def name(self) -> str:
-        """Say which count this is, for reports."""
-        return f"estimate:{self.encoding}"
+        """Name of the counter, for reports; a margin is part of it."""
+        margin = f"+{self.margin:.0%}" if self.margin else ""
+        return f"estimate:{self.encoding}{margin}"
 
     def __call__(self, text: str | None) -> int:
         """Estimate the tokens of a text."""
-        return estimate_tokens(text, encoding=self.encoding)
+        estimate = estimate_tokens(text, encoding=self.encoding)
+        return math.ceil(estimate * (1 + self.margin) - 1e-9) if self.margin else estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +94,28 @@ class _Wrapped:
         return self.counter(text)
 
 
+UNKNOWN_MARGIN: Final = 0.15
+"""Margin of the estimate for a model whose vocabulary is unknown. Against a real vocabulary of
+49,000 tokens the estimate alone is up to 13 % low on prose, JSON and code."""
+
 _warned: set[str] = set()
 _lock: Final = threading.Lock()
 
 
-def counter_for(model: object = None) -> NamedCounter:
-    """Find the best counter for a model: exact where a vocabulary can be had, else the estimate.
+def counter_for(model: object = None, *, framing: int | None = None) -> NamedCounter:
+    """Return the best counter for a model: exact if its vocabulary can be loaded, else an estimate.
+
+    A model whose vocabulary is unknown gets the estimate with a margin of 15 %, the framing of its
+    family, and a `CounterWarning` once per name.
 
     Args:
         model: A model's name (with or without "provider:" or "provider/" before it), a LangChain
             or LlamaIndex model, the name of a tiktoken encoding, or a counter. None is the
-            estimate.
+            estimate without a margin.
+        framing: Tokens around one message; `None` takes the counter's own.
 
     Returns:
-        A counter with `.name` and `.exact`. A model nobody knows gets the estimate, and a
-        `CounterWarning` once per name.
+        A counter with `.name` and `.exact`.
 
     Raises:
         ConfigurationError: What was given is no name, no model and cannot be called.
@@ -112,6 +128,10 @@ def counter_for(model: object = None) -> NamedCounter:
     #> tiktoken:o200k_base True 2
     ```
     """
+    return cast("NamedCounter", with_framing(_counter_for(model), framing))
+
+
+def _counter_for(model: object) -> NamedCounter:
     if model is None:
         return EstimateCounter()
     if isinstance(model, str):
@@ -168,8 +188,13 @@ def is_exact(counter: object) -> bool:
 def _counter_of_name(name: str) -> NamedCounter:
     encoding = _encoding_of(name)
     if encoding is None:
-        _warn_once(name, f"no tokenizer is known for {name!r}: its tokens are estimated")
-        return EstimateCounter()
+        _warn_once(
+            name,
+            f"no tokenizer is known for {name!r}: its tokens are estimated with a margin of "
+            f"{UNKNOWN_MARGIN:.0%}; for exact counts pass counter= (a function from text to a "
+            f"number of tokens)",
+        )
+        return EstimateCounter(margin=UNKNOWN_MARGIN, framing=framing_of_name(name))
     counter = TiktokenCounter(encoding)
     try:
         counter.load()

@@ -13,8 +13,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from muntin.counting.checks import checked_counter, require_whole
+from muntin.counting.framing import REPLY_TOKENS, with_framing
 from muntin.counting.measured import Conversation, Measured
-from muntin.counting.message_tokens import REPLY_TOKENS, count_results, count_without_results
+from muntin.counting.message_tokens import count_results, count_without_results
 from muntin.counting.tokens import count_tokens
 from muntin.counting.tool_schemas import count_tools
 from muntin.messages import shape_of
@@ -298,8 +299,15 @@ def counts_for(counter: AnyCounter = count_tokens) -> MessageCounts:
         return made
 
 
-def count_message(message: Any, *, counter: AnyCounter = count_tokens) -> int:
+def count_message(
+    message: Any, *, counter: AnyCounter = count_tokens, framing: int | None = None
+) -> int:
     """Count what one message of any shape costs, framing included.
+
+    Args:
+        message: The message.
+        counter: Counts texts.
+        framing: Tokens around one message; `None` takes the counter's own (4 for OpenAI's).
 
     Raises:
         ConfigurationError: No shape reads the message.
@@ -311,7 +319,7 @@ def count_message(message: Any, *, counter: AnyCounter = count_tokens) -> int:
     #> 7
     ```
     """
-    return counts_for(counter).measure(message).tokens
+    return counts_for(with_framing(checked_counter(counter), framing)).measure(message).tokens
 
 
 def count_messages(
@@ -319,14 +327,16 @@ def count_messages(
     tools: Sequence[Any] | None = (),
     *,
     counter: AnyCounter = count_tokens,
+    framing: int | None = None,
 ) -> int:
     """Count what a request costs: messages with framing, the primed reply, and tool schemas.
 
     Args:
         messages: Messages of any shape, also mixed.
-        tools: Tool schemas as they are sent: OpenAI or Anthropic dicts, or bare function dicts.
-            `None` sends none.
-        counter: Any callable from text to tokens. The framing is the same for all of them.
+        tools: Tools in any form that `count_tools` accepts: dicts of a provider, JSON text,
+            pydantic classes, functions, tools of a framework. `None` sends none.
+        counter: Counts texts.
+        framing: Tokens around one message; `None` takes the counter's own (4 for OpenAI's).
 
     Raises:
         ConfigurationError: No shape reads one of the messages.
@@ -338,6 +348,6 @@ def count_messages(
     #> 10
     ```
     """
-    counts = counts_for(counter)
+    counts = counts_for(with_framing(checked_counter(counter), framing))
     total = sum(one.tokens for one in counts.measure_all(messages))
     return total + REPLY_TOKENS + count_tools(tools or (), counter=counts.counter)

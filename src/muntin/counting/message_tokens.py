@@ -1,29 +1,25 @@
-"""Price what a message says: its text with the framing, its calls, all media.
+"""Count what a message costs: its text with the framing, its calls, all media.
 
-Text and tool schemas follow the formula OpenAI publishes in its cookbook: three tokens around a
-message, one for its role, the text, one more for a name, and three that prime the reply. Calls are
-charged as JSON, once, even where a framework keeps them twice. Readable reasoning is sent again, so
-it counts; encrypted blobs do not. Media are priced from a table, never by their base64.
+Text and tool schemas follow the formula that OpenAI publishes: three tokens around a message, one
+for its role, the text, one more for a name, and three that prime the reply. Calls are charged as
+JSON, once, even if a framework keeps them twice. Readable reasoning is sent again, so it counts;
+encrypted blobs do not. Media are charged by a table, never by their base64.
 
-A counter only ever sees whole, ordered text. Nothing is remembered here: `message_counts` does.
+A counter is only given whole, ordered text. Nothing is cached here: `message_counts` does that.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muntin.counting.framing import framing_of
 from muntin.counting.media_tokens import media_tokens
 
 if TYPE_CHECKING:
     from muntin.counting.tokens import TokenCounter
     from muntin.messages import MessageView
 
-__all__ = ("FRAMING_TOKENS", "REPLY_TOKENS", "count_results", "count_view", "count_without_results")
-
-FRAMING_TOKENS = 4
-"""Around one message: three, and one for the role, which is a single token in every vocabulary."""
-REPLY_TOKENS = 3
-"""Once per request: what primes the reply."""
+__all__ = ("count_results", "count_view", "count_without_results")
 
 
 def count_view(view: MessageView, counter: TokenCounter) -> int:
@@ -38,7 +34,7 @@ def count_results(view: MessageView, counter: TokenCounter) -> tuple[int, ...]:
 
 def count_without_results(view: MessageView, counter: TokenCounter) -> int:
     """Count everything in a message but the text of its results, framing included."""
-    total = FRAMING_TOKENS
+    total = framing_of(counter)
     if view.text:
         total += counter(view.text)
     if view.name:

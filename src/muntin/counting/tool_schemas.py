@@ -1,20 +1,22 @@
-"""Count the tool schemas a request carries.
+"""Count the tool schemas that a request carries.
 
-The formula OpenAI publishes in its cookbook is exact for functions whose properties are flat. What
-it does not speak of (nested objects, `required`, `anyOf`, formats) is charged as canonical JSON on
-top, so that a large schema is never cheap. Key order never changes a count.
+The formula that OpenAI publishes is exact for functions whose properties are flat. Nested objects,
+`anyOf`, formats and definitions, which the formula does not cover, are charged as canonical JSON on
+top. Key order never changes a count. `tool_forms` reads tools that are not dicts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from muntin.counting.tool_forms import tool_dicts
 from muntin.messages import as_block, canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from muntin.counting.tokens import TokenCounter
+    from muntin.messages import Block
 
 __all__ = ("count_tools",)
 
@@ -26,36 +28,54 @@ _PROPERTY = 3
 _ENUM = -3
 _ENUM_ITEM = 3
 _FLAT = frozenset({"type", "description", "enum"})
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
+_NAMED = ("name", "description", "type", "strict", "cache_control", "parameters")
 _KNOWN = frozenset({"type", "properties", "required", "additionalProperties", "title", "$schema"})
 
 
-def count_tools(tools: Sequence[Any], *, counter: TokenCounter) -> int:
+def count_tools(tools: Any, *, counter: TokenCounter) -> int:
     """Count tool schemas as providers write them into the prompt.
 
     Args:
-        tools: OpenAI tools (`{"type": "function", "function": ...}`), Responses and Anthropic
-            tools, or bare function dicts. A provider's own tool is charged as its JSON.
+        tools: A list of tools, one tool, or JSON text of either. A tool is a dict of any provider
+            (OpenAI, Responses, Anthropic, Gemini, Bedrock, MCP), a pydantic class, a function, or a
+            tool object of LangChain, LlamaIndex or MCP. A provider's own tool is charged as its
+            JSON.
         counter: Counts the texts. A counter named after `cl100k_base` gets that vocabulary's
             framing, every other the one of `o200k_base`.
+
+    Raises:
+        ConfigurationError: A tool is in no known form, or its schema is nested too deep to be
+            written as JSON.
+
+    ```python
+    from muntin import count_tokens
+    from muntin.counting import count_tools
+
+    def look_up(order: str) -> str:
+        "Return where an order is."
+
+    print(count_tools([look_up], counter=count_tokens))
+    #> 45
+    ```
     """
     start = _FUNCTION_START
     if "cl100k" in str(getattr(counter, "name", "")):
         start = _FUNCTION_START_CL100K
-    return sum(_tool(tool, counter, start) for tool in tools)
+    return sum(_tool(tool, counter, start) for tool in tool_dicts(tools))
 
 
-def _tool(tool: Any, counter: TokenCounter, start: int) -> int:
-    given = as_block(tool)
-    if given is None:
-        dump = getattr(tool, "model_dump", None)
-        given = as_block(dump()) if callable(dump) else None
-    if given is None:
-        return counter(str(tool))
-    function = as_block(given.get("function")) or given
+def _tool(given: Block, counter: TokenCounter, start: int) -> int:
+    function = as_block(given.get("function")) or as_block(given.get("toolSpec")) or given
     name = function.get("name")
     if not isinstance(name, str):
         return counter(canonical_json(given))
-    schema = as_block(function.get("parameters")) or as_block(function.get("input_schema")) or {}
+    schema = next(
+        (found for key in _SCHEMAS if (found := as_block(function.get(key))) is not None), None
+    )
+    if schema is None:
+        schema = {key: value for key, value in function.items() if key not in _NAMED}
+    schema = as_block(schema.get("json")) or schema  # Bedrock
     total = start + _FUNCTION_END
     total += counter(f"{name}:{_sentence(function.get('description'))}")
     properties = as_block(schema.get("properties")) or {}

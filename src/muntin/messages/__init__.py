@@ -26,11 +26,11 @@ from muntin.messages.shapes.blocks import (
     BlockReader,
     as_block,
     canonical_json,
-    media_of,
     replace_result,
     replace_text,
     without_text,
 )
+from muntin.messages.shapes.media import media_of
 from muntin.messages.shapes.neutral import MESSAGE
 from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
 from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES

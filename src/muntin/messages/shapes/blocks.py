@@ -1,23 +1,25 @@
 """Read content blocks: the parts from which every provider builds a message.
 
-One reader knows the blocks of all providers, because conversations mix them (a framework passes a
-provider's block on as it is). A block nobody knows is kept as canonical JSON, so that it can be
-priced; base64 inside it is taken out first, because nobody is charged for base64 as text.
+One reader knows the blocks of all providers, because conversations mix them (a framework passes on
+a provider's block as it is). An unknown block, or a known one whose text is under an unknown key,
+is kept as canonical JSON, so that it is counted. Base64 inside it is taken out first: it is never
+charged as text.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from muntin.errors import ConfigurationError
 from muntin.messages.message import Block, ToolCall
+from muntin.messages.shapes.media import media_of
 from muntin.messages.shapes.views import Media, MediaKind, ToolResult
 
-__all__ = ("BlockReader", "as_block", "canonical_json", "image_size", "media_of",
-           "replace_result", "replace_text", "without_text")  # fmt: skip
+__all__ = ("BlockReader", "as_block", "canonical_json", "replace_result", "replace_text",
+           "without_text")  # fmt: skip
 
 BlockT = TypeVar("BlockT")
 
@@ -30,18 +32,79 @@ _MEDIA: dict[str, MediaKind] = {
     "video": "video", "video_url": "video", "input_video": "video",
     "container_upload": "file",
 }  # fmt: skip
+_ARGUMENTS = ("input", "arguments", "args")
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"})
 _SERVER = frozenset({"server_tool_use", "server_tool_call", "server_tool_result", "mcp_tool_use",
                      "mcp_call", "web_search_call", "file_search_call", "code_interpreter_call",
                      "image_generation_call"})  # fmt: skip
+_RESULTS = ("output", "result", "value", "response")
+"""Keys that hold a result where there is no content."""
+_ASIDE = frozenset(
+    {
+        "type",
+        "id",
+        "index",
+        "call_id",
+        "tool_use_id",
+        "tool_call_id",
+        "name",
+        "status",
+        "annotations",
+        "citations",
+        "logprobs",
+        "cache_control",
+        "cachePoint",
+        "extras",
+        "is_error",
+        "signature",
+        "summary",
+        "encrypted_content",
+        "detail",
+        "format",
+        "phase",
+    }
+)
+"""Keys that carry no text of their own."""
 _SEALED = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
 _BLOB = re.compile(r"(?:data:[^,;]{0,80};base64,)?[A-Za-z0-9+/_-]{512,}={0,2}")
-_DATA_URI = re.compile(r"data:([^,;]*)[^,]*;base64,")
 
 
 def canonical_json(value: Any) -> str:
-    """Write a value as compact JSON with sorted keys, so that key order never changes a count."""
+    """Write a value as compact JSON with sorted keys, so that key order never changes a count.
+
+    Raises:
+        ConfigurationError: The value contains itself, or is nested too deep to be written.
+    """
+    try:
+        return _written(value)
+    except TypeError:  # keys of several types, which cannot be sorted
+        return _written(_with_text_keys(value))
+    except (RecursionError, ValueError) as error:
+        raise _too_deep() from error
+
+
+def _written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, (str, list, dict, tuple)) and not value)
+
+
+def _with_text_keys(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value)
+        return {str(key): _with_text_keys(one) for key, one in pairs.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_text_keys(one) for one in cast("Sequence[Any]", value)]
+    return value
+
+
+def _too_deep() -> ConfigurationError:
+    return ConfigurationError(
+        "a schema, an argument or a block contains itself or is nested too deep to be written as "
+        "JSON: pass plain nested dicts and lists"
+    )
 
 
 def as_block(value: Any) -> Block | None:
@@ -128,7 +191,7 @@ class BlockReader:
         """Read one block."""
         kind = str(block.get("type", ""))
         if kind in _TEXT:
-            self._texts.append(_text(block.get(_TEXT[kind])))
+            self._told(kind, block)
         elif kind == "tool_result":
             self._tool_result(block)
         elif kind in _CALLS:
@@ -136,18 +199,44 @@ class BlockReader:
         elif kind in ("thinking", "redacted_thinking", "reasoning"):
             self._thinking(block)
         elif kind in _SERVER or kind.endswith("_tool_result"):
-            self._server.append(canonical_json(self._plain(block)))
+            self._server.append(self._json(block))
         elif kind in _MEDIA:
             self._thing(_MEDIA[kind], block)
         elif kind == "search_result":
             self._texts.append(_text(block.get("title")))
             self.content(block.get("content"))
         else:
-            self._unknown.append((kind or "untyped", canonical_json(self._plain(block))))
+            self._unknown.append((kind or "untyped", self._json(block)))
+
+    def _told(self, kind: str, block: Mapping[str, Any]) -> None:
+        """Read a block of text."""
+        text = block.get(_TEXT[kind])
+        if text is None:
+            self._rest(kind, block)
+        else:
+            self._texts.append(_text(text))
+
+    def _rest(self, kind: str, block: Mapping[str, Any]) -> bool:
+        """Keep what a block of a known type holds under unknown keys; return whether it does."""
+        rest = {key: one for key, one in block.items() if key not in _ASIDE and not _is_empty(one)}
+        if rest:
+            self._unknown.append((kind, self._json(rest)))
+        return bool(rest)
+
+    def _json(self, value: Any) -> str:
+        try:
+            return canonical_json(self._plain(value))
+        except RecursionError as error:
+            raise _too_deep() from error
 
     def _tool_result(self, block: Mapping[str, Any]) -> None:
         inner = BlockReader()
-        inner.content(block.get("content"))
+        content = block.get("content")
+        if content is None:
+            content = next((block[key] for key in _RESULTS if block.get(key) is not None), None)
+        inner.content(content)
+        if content is None:
+            inner._rest("tool_result", block)
         self._media += inner.media
         self._unknown += inner.unknown
         self._results.append(
@@ -160,6 +249,7 @@ class BlockReader:
         )
 
     def _thinking(self, block: Mapping[str, Any]) -> None:
+        before = len(self._reasoning)
         for key in ("thinking", "reasoning", "text"):
             if isinstance(block.get(key), str):
                 self._reasoning.append(block[key])
@@ -172,6 +262,8 @@ class BlockReader:
             block.get(key) or sealed.get(key) for key in _SEALED
         ):
             self.signed = True
+        elif len(self._reasoning) == before:
+            self._rest(str(block.get("type")), block)
 
     def _thing(self, kind: MediaKind, block: Mapping[str, Any]) -> None:
         source = as_block(block.get("source"))
@@ -260,125 +352,15 @@ def without_text(
     return kept
 
 
-def media_of(kind: MediaKind, block: Mapping[str, Any]) -> Media:
-    """Read size, pixels and detail of a media block of any provider."""
-    data, label = _payload(block)
-    label = label or _text(block.get("filename") or block.get("title") or block.get("file_id"))
-    detail = _first(block, "detail")
-    size = len(data) * 3 // 4 if data else None
-    pixels = image_size(data) if kind == "image" and data else None
-    return Media(
-        kind=kind,
-        size=size,
-        width=pixels[0] if pixels else None,
-        height=pixels[1] if pixels else None,
-        detail=_text(detail),
-        by_area=isinstance(block.get("source"), Mapping),
-        label=label[:80],
-    )
-
-
-_NESTED = ("image_url", "input_audio", "file", "source", "video_url", "audio", "image", "document")
-_DATA_KEYS = ("data", "base64", "file_data", "url", "image_url", "video_url")
-_TYPE_KEYS = ("media_type", "mime_type", "format")
-
-
-def _first(block: Mapping[str, Any], key: str) -> Any:
-    """Find a key in the block or one level below it."""
-    if block.get(key) is not None:
-        return block[key]
-    for outer in _NESTED:
-        inner = as_block(block.get(outer))
-        if inner is not None and inner.get(key) is not None:
-            return inner[key]
-    return None
-
-
-def _payload(block: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the base64 of a media block (`""` for links and ids) and its media type."""
-    label = next((_text(v) for k in _TYPE_KEYS if (v := _first(block, k)) is not None), "")
-    for key in _DATA_KEYS:
-        value = _first(block, key)
-        if isinstance(value, (bytes, bytearray)):
-            return base64.b64encode(value).decode(), label
-        if not isinstance(value, str) or not value:
-            continue
-        uri = _DATA_URI.match(value[:200])
-        if uri:
-            return value[uri.end() :], label or uri[1]
-        if not value[:8].lower().startswith(("http", "file:", "gs:", "s3:")):
-            return value, label
-    return "", label
-
-
-def image_size(data: str) -> tuple[int, int] | None:
-    """Read width and height in pixels from the header of a base64 image; `None` if unreadable."""
-    # A JPEG may carry a long preview before its frame header: 64 KB covers what cameras write.
-    text = data[: 88_000 - 88_000 % 4]
-    try:
-        head = base64.b64decode(text + "=" * (-len(text) % 4))
-    except ValueError:
-        return None
-    for magic, read in _HEADERS:
-        if head.startswith(magic):
-            return read(head)
-    return None
-
-
-def _big(head: bytes, at: int, size: int) -> int:
-    return int.from_bytes(head[at : at + size], "big")
-
-
-def _little(head: bytes, at: int, size: int) -> int:
-    return int.from_bytes(head[at : at + size], "little")
-
-
-def _png(head: bytes) -> tuple[int, int] | None:
-    return (_big(head, 16, 4), _big(head, 20, 4)) if len(head) >= 24 else None
-
-
-def _gif(head: bytes) -> tuple[int, int] | None:
-    return (_little(head, 6, 2), _little(head, 8, 2)) if len(head) >= 10 else None
-
-
-def _webp(head: bytes) -> tuple[int, int] | None:
-    if len(head) < 30 or head[8:12] != b"WEBP":
-        return None
-    if head[12:16] == b"VP8X":
-        return _little(head, 24, 3) + 1, _little(head, 27, 3) + 1
-    if head[12:16] == b"VP8 ":
-        return _little(head, 26, 2) & 0x3FFF, _little(head, 28, 2) & 0x3FFF
-    bits = _little(head, 21, 4)
-    return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-
-
-def _jpeg(head: bytes) -> tuple[int, int] | None:
-    at = 2
-    while at + 9 < len(head) and head[at] == 0xFF:
-        marker = head[at + 1]
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return _big(head, at + 7, 2), _big(head, at + 5, 2)
-        at += 2 + _big(head, at + 2, 2)
-    return None
-
-
-_HEADERS: tuple[tuple[bytes, Callable[[bytes], tuple[int, int] | None]], ...] = (
-    (b"\x89PNG", _png),
-    (b"GIF8", _gif),
-    (b"RIFF", _webp),
-    (b"\xff\xd8", _jpeg),
-)
-
-
 def _call(block: Mapping[str, Any]) -> ToolCall:
-    """Read a call; arguments become JSON text whichever form they come in."""
-    for key in ("input", "arguments", "args"):
-        if key in block:
-            given = block[key]
-            arguments = given if isinstance(given, str) else canonical_json(given)
-            break
+    """Read a call; arguments become JSON text, whichever form and key they have."""
+    key = next((key for key in _ARGUMENTS if key in block), None)
+    if key is not None:
+        given = block[key]
     else:
-        arguments = "{}"
+        given = {key: one for key, one in block.items() if key not in _ASIDE and not _is_empty(one)}
+        given = given.get("value", given)
+    arguments = given if isinstance(given, str) else canonical_json(given)
     return ToolCall(
         _text(block.get("call_id") or block.get("id")), _text(block.get("name")), arguments
     )

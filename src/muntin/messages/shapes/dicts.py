@@ -1,4 +1,4 @@
-"""Tell the dict shapes apart: by the keys and block types that only one provider writes."""
+"""Find the shape of a message dict by the keys and block types that only one provider writes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ __all__ = ("dict_shape",)
 _ANTHROPIC_BLOCKS = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"}
 )
+_SAYING = frozenset({"content", "parts", "tool_calls", "function_call"})
+"""Keys of which every message has one."""
 _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 
 
@@ -31,11 +33,16 @@ def dict_shape(message: dict[str, Any]) -> MessageShape | None:
         return GEMINI
     if "role" not in message:
         return OPENAI_RESPONSES if isinstance(message.get("type"), str) else None
-    if message.get("type") == "message":
-        return OPENAI_RESPONSES
+    kind = message.get("type")
+    if isinstance(kind, str) and kind != "message" and not _SAYING & message.keys():
+        return OPENAI_RESPONSES  # an item with a role, such as `additional_tools`
+    is_item = message.get("type") == "message"
+    if is_item and "stop_reason" in message:
+        return ANTHROPIC  # an answer of Anthropic's, stored as it came
+    other = OPENAI_RESPONSES if is_item else OPENAI_CHAT
     content = message.get("content")
     if isinstance(content, str) or content is None:
-        return OPENAI_CHAT
+        return other
     if isinstance(content, Sequence):
         for block in cast("Sequence[Any]", content):
             if not isinstance(block, Mapping):
@@ -46,4 +53,6 @@ def dict_shape(message: dict[str, Any]) -> MessageShape | None:
             if kind in _ANTHROPIC_BLOCKS or (kind == "image" and "source" in block):
                 # A dict with both is chat-completions that kept its provider's blocks.
                 return OPENAI_CHAT if "tool_calls" in message else ANTHROPIC
-    return OPENAI_CHAT
+            if is_item and kind in ("text", "image"):
+                return ANTHROPIC
+    return other

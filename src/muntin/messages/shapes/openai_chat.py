@@ -1,4 +1,8 @@
-"""Chat-completions dicts, and every plain `{"role", "content"}` dict."""
+"""Chat-completions dicts, and every plain `{"role", "content"}` dict.
+
+Beside the content it reads refusals, reasoning that compatible servers take back, and `parts` as
+Gemini writes them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from muntin.messages.shapes.blocks import (
     replace_result,
     replace_text,
 )
+from muntin.messages.shapes.parts import parts_as_blocks
 from muntin.messages.shapes.views import MessageView, ToolResult
 
 if TYPE_CHECKING:
@@ -73,8 +78,10 @@ class OpenAIChatShape:
         read.content(content)
         if isinstance(message.get("refusal"), str):
             read.content(message["refusal"])
-        if isinstance(message.get("reasoning_content"), str):
-            read.block({"type": "reasoning", "text": message["reasoning_content"]})
+        _read_reasoning(read, message)
+        if isinstance(message.get("parts"), list):
+            repeated = {"type": "text", "text": content}
+            read.content([block for block in parts_as_blocks(message) if block != repeated])
         text, results = read.text, read.results
         if role == "tool":
             media = () if results else read.media
@@ -126,18 +133,32 @@ class OpenAIChatShape:
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
+_BESIDE = frozenset({"refusal", "reasoning_content", "reasoning", "reasoning_details", "parts"})
+"""Keys beside the content that are sent and charged."""
 _PLAIN = 2
 """Keys of a message that has a role and a content and nothing else."""
 _ARGUMENTS = ("arguments", "args", "input")
 
 
 def _is_bare(message: Mapping[str, Any], content: Any) -> bool:
-    """Say whether there are no blocks, no refusal and no reasoning to read."""
-    return (
-        (content is None or type(content) is str)
-        and message.get("refusal") is None
-        and message.get("reasoning_content") is None
-    )
+    """Return whether there is only text to read: no blocks, no refusal, no reasoning, no parts."""
+    if not (content is None or type(content) is str):
+        return False
+    return all(message[key] is None for key in _BESIDE & message.keys())
+
+
+def _read_reasoning(read: BlockReader, message: Mapping[str, Any]) -> None:
+    """Read reasoning that is sent again, once: servers write it under up to two keys."""
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(message.get(key), str) and message[key]:
+            read.block({"type": "reasoning", "text": message[key]})
+            return
+    details = message.get("reasoning_details")
+    if isinstance(details, list):
+        for detail in cast("list[Any]", details):
+            block = as_block(detail)
+            if block is not None:
+                read.block({**block, "type": "reasoning"})
 
 
 def _answered(message: Mapping[str, Any]) -> str:

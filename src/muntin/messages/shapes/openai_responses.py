@@ -52,6 +52,8 @@ class OpenAIResponsesShape:
         if kind == "message" or "role" in message:
             role = role_of(message.get("role"))
             read.content(message.get("content"))
+            if kind != "message" and "tools" in message:
+                return MessageView(role, server=(canonical_json(message["tools"]),), id=identifier)
         else:
             role = "assistant"
             read.block(message)

@@ -56,7 +56,7 @@ def count_tools(tools: Any, *, counter: TokenCounter) -> int:
         "Return where an order is."
 
     print(count_tools([look_up], counter=count_tokens))
-    #> 45
+    #> 42
     ```
     """
     start = _FUNCTION_START

@@ -91,7 +91,7 @@ def test_stdin_is_asked_for_once(command: list[str], muntin: Muntin) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "stdin is empty: give a conversation as JSON or JSON lines"),
+        ("", "stdin is empty: give a conversation as JSON"),
         ("{", "stdin is not JSON: "),
         ('{"role": "user", "content": "Hi"}\n{"role"', "stdin, line 2 is not JSON, though line 1"),
         ('[{"role": "user", "content": "Hi"}]', "there is no conversation 2: the file holds 1 con"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from muntin.cli.conversations.chats import read_chats
+from muntin.cli.conversations.chat_file import read_chat
 from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _langchain(chat: list[dict[str, Any]]) -> list[Any]:
 
 def _views(path: Path, value: object) -> list[MessageView]:
     path.write_text(json.dumps(value), encoding="utf-8")
-    return [view(message) for message in read_chats(path).chats[0].messages]
+    return [view(message) for message in read_chat(path).messages]
 
 
 def _same(one: MessageView, other: MessageView) -> bool:

@@ -15,6 +15,7 @@ from muntin.cli.commands.count import count
 from muntin.cli.commands.demo import demo
 from muntin.cli.commands.diff import diff
 from muntin.cli.commands.explain import explain
+from muntin.cli.commands.forms import forms
 from muntin.cli.commands.trim import trim
 from muntin.cli.failures import FAILED, INTERRUPTED, USAGE, Failure, code_of
 from muntin.errors import ContextError
@@ -107,7 +108,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog="Exit codes: 0 done, 1 failed (or diff --exit-code found a change), 2 wrong usage, "
-    "3 does not fit the budget, 4 a source could not be read, 130 interrupted.",
+    "3 does not fit the budget, 4 a source could not be read, 5 some of several files failed, "
+    "6 all of them failed, 130 interrupted.",
 )
 
 
@@ -138,7 +140,7 @@ def _root(
         raise typer.Exit(USAGE)
 
 
-for _command in (count, assemble, trim, compact, explain, diff, demo):
+for _command in (count, assemble, trim, compact, explain, diff, forms, demo):
     app.command()(_command)
 
 

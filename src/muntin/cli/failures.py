@@ -9,13 +9,16 @@ from __future__ import annotations
 from muntin.errors import ContextError, ContextWindowExceeded, SourceError
 
 __all__ = (
+    "ALL_FAILED",
     "DIFFERS",
     "DOES_NOT_FIT",
     "FAILED",
     "INTERRUPTED",
+    "SOME_FAILED",
     "SOURCE_FAILED",
     "USAGE",
     "Failure",
+    "NoConversation",
     "Skipped",
     "code_of",
     "no_room",
@@ -31,6 +34,10 @@ DOES_NOT_FIT = 3
 """What must be kept is over the budget."""
 SOURCE_FAILED = 4
 """A source could not be read: no such file, no permission, nothing readable in a folder."""
+SOME_FAILED = 5
+"""Some of several files failed; the others are done."""
+ALL_FAILED = 6
+"""All of several files failed."""
 INTERRUPTED = 130
 """Ctrl-C; nothing was left half-written."""
 
@@ -41,6 +48,10 @@ class Failure(Exception):  # noqa: N818 - says what is the case
     def __init__(self, message: str, *, code: int = USAGE) -> None:
         self.code = code
         super().__init__(message)
+
+
+class NoConversation(Failure):
+    """A file holds nothing that reads as a conversation."""
 
 
 class Skipped(Exception):  # noqa: N818 - not an error: the other files are read

@@ -30,6 +30,7 @@ from muntin.messages.shapes.blocks import (
     replace_text,
     without_text,
 )
+from muntin.messages.shapes.gemini import GEMINI
 from muntin.messages.shapes.media import media_of
 from muntin.messages.shapes.neutral import MESSAGE
 from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
@@ -49,6 +50,7 @@ from muntin.messages.turns import (
 
 __all__ = (
     "ANTHROPIC",
+    "GEMINI",
     "MESSAGE",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",

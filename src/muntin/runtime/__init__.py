@@ -15,6 +15,7 @@ from muntin.runtime.files import (
     replace_file,
     replacing,
     write_file,
+    writing,
 )
 from muntin.runtime.flow import (
     AnySummarizer,
@@ -76,4 +77,5 @@ __all__ = (
     "text_of",
     "window_of",
     "write_file",
+    "writing",
 )

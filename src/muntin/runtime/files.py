@@ -30,6 +30,7 @@ __all__ = (
     "replace_file",
     "replacing",
     "write_file",
+    "writing",
 )
 
 _SUFFIX = ".tmp"
@@ -55,6 +56,35 @@ def write_file(path: Path, data: bytes) -> None:
         target.write_bytes(data)
     else:
         replace_file(target, data)
+
+
+@contextmanager
+def writing(path: Path) -> Generator[BinaryIO]:
+    """Give a regular file new content piece by piece; it takes effect when the block ends.
+
+    Should the block raise, the file is as it was. A link keeps pointing where it did.
+
+    Args:
+        path: The file; its folder must exist. It must be a regular file or not exist.
+
+    Raises:
+        OSError: The content could not be written; the file is as it was.
+    """
+    target = path.resolve()
+    name, file = _new_beside(target)
+    try:
+        with file:
+            mode = _mode_of(target)
+            if mode is not None:
+                with suppress(PermissionError):  # some file systems know no permissions
+                    name.chmod(mode)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)  # noqa: PTH105 - the one call that is atomic on every system
+    finally:
+        name.unlink(missing_ok=True)
+    _sync_folder(target.parent)
 
 
 def replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:

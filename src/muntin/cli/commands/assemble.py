@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from muntin.cli.failures import Failure, no_room
-from muntin.cli.terminal.files import name_of, read_text, write_bytes
+from muntin.cli.terminal.files import read_text, write_bytes
 from muntin.cli.terminal.options import (
     Html,
     Json,
@@ -195,12 +195,7 @@ def _notes(paths: Sequence[Path], question: str) -> list[Candidate]:
 
 
 def _said(path: Path, question: str) -> list[Candidate]:
-    from muntin.cli.conversations.chats import read_chats
+    from muntin.cli.conversations.chat_file import read_chat
     from muntin.cli.documents.notes import from_messages
 
-    chats = read_chats(path).chats
-    if len(chats) > 1:
-        raise Failure(
-            f"{name_of(path)} holds {len(chats)} conversations: --history takes a file with one"
-        )
-    return from_messages(chats[0].messages, question)
+    return from_messages(read_chat(path).messages, question)

@@ -1,24 +1,51 @@
-"""`muntin compact`: fold the older part of a conversation into a recap, without a model."""
+"""`muntin compact`: fold the older part of conversations into a recap, without a model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from muntin.cli.conversations.job import Job, on_conversations
-from muntin.cli.terminal.options import option, tokens_option
-from muntin.cli.terminal.output import note
+from muntin.cli.terminal.options import counter_of, option, tokens_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from muntin.cli.conversations.chats import Chat
-    from muntin.cli.forms.dumps import Dumped
+    from muntin.cli.conversations.change import Changed
+    from muntin.cli.conversations.chat_file import Chat
     from muntin.conversations import ExtractiveSummarizer
-    from muntin.counting import NamedCounter
-    from muntin.report import AssemblyReport
 
 __all__ = ("compact",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compact:
+    """Fold one conversation; a value that pickles, for worker processes."""
+
+    trigger: int
+    keep: int
+    summary: int
+    question: str | None
+    model: str | None
+
+    def __call__(self, chat: Chat) -> Changed:
+        from muntin.cli.conversations.recap import account_of
+        from muntin.conversations import ExtractiveSummarizer, HistoryCompactor
+
+        counter = counter_of(self.model)
+        # A role that may come anywhere: Anthropic takes no second system message.
+        compactor = HistoryCompactor(
+            partial(_extract, ExtractiveSummarizer(counter=counter), self.question),
+            keep_recent=self.keep,
+            trigger_tokens=self.trigger,
+            max_summary_tokens=self.summary,
+            token_counter=counter,
+            recap_role="system" if _takes_system(chat) else "user",
+        )
+        done = compactor.fold(chat.messages)
+        left = ""
+        if done.messages is chat.messages:
+            left = f"left as it is ({done.outcome.reason.replace('_', ' ')})"
+        return done.messages, account_of(chat, done, counter), left
 
 
 @on_conversations
@@ -56,31 +83,19 @@ def compact(
 
     Example: muntin compact chat.json --trigger 4k --keep 6 -o short.json
     """  # fmt: skip
-    from muntin.cli.conversations.recap import account_of
-    from muntin.conversations import ExtractiveSummarizer, HistoryCompactor
-
-    asked = job.question_of(question)
-
-    def folded(chat: Chat, counter: NamedCounter) -> tuple[Sequence[Dumped], AssemblyReport]:
-        # A role that may stand anywhere: Anthropic takes no second system message.
-        compactor = HistoryCompactor(
-            partial(_extract, ExtractiveSummarizer(counter=counter), asked),
-            keep_recent=keep,
-            trigger_tokens=trigger,
-            max_summary_tokens=summary,
-            token_counter=counter,
-            recap_role="system" if _takes_system(chat) else "user",
-        )
-        done = compactor.fold(chat.messages)
-        if done.messages is chat.messages and not job.quiet:
-            note(f"{chat.label}: left as it is ({done.outcome.reason.replace('_', ' ')})")
-        return done.messages, account_of(chat, done, counter)
-
-    job.run("compacting", folded)
+    change = _Compact(
+        trigger=trigger,
+        keep=keep,
+        summary=summary,
+        question=job.question_of(question),
+        model=job.model,
+    )
+    job.run("compacting", change)
 
 
 def _takes_system(chat: Chat) -> bool:
-    return chat.form in ("openai", "openai-responses") and chat.beside is None
+    has_prompt = any(message.beside for message in chat.messages)
+    return chat.read.place.kind.name in ("openai", "openai-responses") and not has_prompt
 
 
 def _extract(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muntin.cli.failures import DOES_NOT_FIT, Failure, Skipped
+from muntin.cli.failures import DOES_NOT_FIT, SOURCE_FAILED, Failure, NoConversation, Skipped
 from muntin.cli.terminal.files import is_pipe, name_of, read_text
-from muntin.cli.terminal.options import Json, counter_of, option, tokens_option
+from muntin.cli.terminal.options import FormName, Json, counter_of, option, tokens_option
 from muntin.cli.terminal.output import emit_json, heard_warnings, note, progress, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from muntin.cli.conversations.chat_file import Chat
     from muntin.counting import NamedCounter
 
 __all__ = ("count",)
@@ -57,6 +58,7 @@ def count(
             "with framing, tool calls and tool schemas, not the JSON around them.",
         ),
     ] = False,
+    form: FormName = None,
     budget: Annotated[
         int | None,
         tokens_option("--budget", "-b", says="End with exit code 3 if the total is over this."),
@@ -74,7 +76,7 @@ def count(
     counters = counters or {"estimate": counter_of(None)}
     with heard_warnings():
         if chat:
-            counted = _count_chats(files or [Path("-")], list(counters.values()))
+            counted = _count_chats(files or [Path("-")], list(counters.values()), form)
         else:
             counted = _count_texts(files or [Path("-")], list(counters.values()))
     totals = [sum(each) for each in zip(*(one.tokens for one in counted), strict=True)]
@@ -90,18 +92,48 @@ def count(
         )
 
 
-def _count_chats(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:
-    from muntin.cli.conversations.chats import read_chats
-    from muntin.counting import count_messages
-    from muntin.messages import view
+def _count_chats(
+    paths: Sequence[Path], counters: Sequence[NamedCounter], form: str | None
+) -> list[_Counted]:
+    from muntin.cli.conversations.chat_file import opened_chats
+    from muntin.cli.conversations.selection import conversation_files, is_one_file
 
+    files, missing = [(paths[0], True)], list[Path]()
+    if not is_one_file(paths):
+        chosen, missing = conversation_files(paths)
+        files = [(one.path, one.was_named) for one in chosen]
+    for path in missing:
+        raise Failure(f"{path} is not there: check the name", code=SOURCE_FAILED)
     found: list[_Counted] = []
-    for path in paths:
-        for chat in read_chats(path).chats:
-            each = [count_messages(chat.messages, chat.tools, counter=one) for one in counters]
-            characters = sum(len(view(message).text) for message in chat.messages)
-            found.append(_Counted(Path(chat.label), characters, each))
+    with progress("counting", len(files)) as advance:
+        for path, was_named in files:
+            try:
+                with opened_chats(path, form) as file:
+                    for part in file.parts():
+                        found += [_of_chat(chat, counters) for chat in part.chats]
+            except NoConversation as error:
+                if was_named:
+                    raise
+                note(f"skipped {error}")
+            advance(1)
+    if not found:
+        raise Failure("no conversation to count: name files or folders that hold some")
     return found
+
+
+def _of_chat(chat: Chat, counters: Sequence[NamedCounter]) -> _Counted:
+    from muntin.counting import count_messages
+    from muntin.messages import canonical_json, view
+
+    each = [count_messages(chat.messages, chat.tools, counter=one) for one in counters]
+    characters = len(canonical_json(chat.tools)) if chat.tools else 0
+    for message in chat.messages:
+        read = view(message)
+        characters += len(read.text) + len(read.reasoning) + sum(map(len, read.server))
+        characters += sum(len(one.name) + len(one.arguments) for one in read.calls)
+        characters += sum(len(one.text) for one in read.results)
+        characters += sum(len(text) for _, text in read.unknown)
+    return _Counted(Path(chat.label), characters, each)
 
 
 def _count_texts(paths: Sequence[Path], counters: Sequence[NamedCounter]) -> list[_Counted]:

@@ -1,21 +1,48 @@
-"""`muntin trim`: fit the conversations of a file into a token budget."""
+"""`muntin trim`: fit conversations into a token budget."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from muntin.cli.conversations.job import Job, on_conversations
 from muntin.cli.failures import Failure
-from muntin.cli.terminal.options import option, tokens_option
+from muntin.cli.terminal.options import counter_of, option, tokens_option
 
 if TYPE_CHECKING:
-    from muntin.cli.conversations.chats import Chat
-    from muntin.cli.forms.dumps import Dumped
-    from muntin.counting import NamedCounter
-    from muntin.report import AssemblyReport
+    from muntin.cli.conversations.change import Changed
+    from muntin.cli.conversations.chat_file import Chat
 
 __all__ = ("trim",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trim:
+    """Trim one conversation; a value that pickles, for worker processes."""
+
+    budget: int | None
+    window: int | None
+    question: str | None
+    keep: int
+    tools: Sequence[Any] | None
+    repair: bool
+    model: str | None
+
+    def __call__(self, chat: Chat) -> Changed:
+        from muntin.conversations import fit_messages
+
+        done = fit_messages(
+            chat.pinned(self.keep),
+            budget=self.budget,
+            window=self.window,
+            tools=chat.tools if self.tools is None else self.tools,
+            question=self.question,
+            counter=counter_of(self.model),
+            repair=self.repair,
+        )
+        return done.messages, done.report, ""
 
 
 @on_conversations
@@ -77,32 +104,20 @@ def trim(
 
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
-    from muntin.cli.conversations.chats import read_tools
-    from muntin.conversations import fit_messages
-    from muntin.errors import ContextWindowExceeded
+    from muntin.cli.conversations.chat_file import read_tools
 
     if budget is None and window is None:
         raise Failure("how far to trim? give --budget (say 8k), or --window")
     if budget is not None and window is not None and budget > window:
         raise Failure(f"the budget of {budget} is over the window of {window}: give one of them")
     job.check_stdin("--tools", tools)
-    asked = job.question_of(question)
-    schemas = None if tools is None else read_tools(tools)
-
-    def fitted(chat: Chat, counter: NamedCounter) -> tuple[list[Dumped], AssemblyReport]:
-        try:
-            done = fit_messages(
-                chat.pinned(keep),
-                budget=budget,
-                window=window,
-                tools=chat.tools if schemas is None else schemas,
-                question=asked,
-                counter=counter,
-                repair=repair,
-            )
-        except ContextWindowExceeded as error:
-            error.args = (f"{chat.label}: {error}",)
-            raise
-        return done.messages, done.report
-
-    job.run("trimming", fitted)
+    change = _Trim(
+        budget=budget,
+        window=window,
+        question=job.question_of(question),
+        keep=keep,
+        tools=None if tools is None else read_tools(tools),
+        repair=repair,
+        model=job.model,
+    )
+    job.run("trimming", change)

@@ -14,7 +14,7 @@ from muntin.report import AssemblyReport, Decision, Event, Piece, SourceReport, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from muntin.cli.conversations.chats import Chat
+    from muntin.cli.conversations.chat_file import Chat
     from muntin.conversations import Compaction
     from muntin.counting import Measured, NamedCounter
 

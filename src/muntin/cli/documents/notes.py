@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from muntin.cli.forms.dumps import Dumped
+    from muntin.cli.forms.message import FileMessage
 
 __all__ = ("from_messages", "from_notes", "from_texts")
 
@@ -41,7 +41,7 @@ def from_notes(text: str, question: str) -> list[Candidate]:
     return _scored(list(_notes(text)), question, "memory")
 
 
-def from_messages(messages: Sequence[Dumped], question: str) -> list[Candidate]:
+def from_messages(messages: Sequence[FileMessage], question: str) -> list[Candidate]:
     """Make a candidate of everything that people and models said, in order."""
     views = [view(message) for message in messages]
     said = [

@@ -7,20 +7,37 @@ regular file (a pipe, `/dev/null`) is written through, never replaced.
 from __future__ import annotations
 
 import gzip
+import shutil
 import sys
 import zlib
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from io import BufferedReader
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
 from muntin.cli.terminal.output import note
-from muntin.runtime import write_file
+from muntin.runtime import write_file, writing
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
+    from typing import BinaryIO
 
-__all__ = ("is_pipe", "name_of", "read_bytes", "read_text", "write_bytes")
+__all__ = (
+    "is_pipe",
+    "name_of",
+    "opened",
+    "output_to",
+    "read_bytes",
+    "read_text",
+    "reading_errors",
+    "write_bytes",
+)
 
 _GZIP = b"\x1f\x8b"
+_HELD = 16 << 20
+"""Bytes of a result for a pipe that are kept in memory; more go to a temporary file."""
 
 
 def is_pipe(path: Path) -> bool:
@@ -98,3 +115,87 @@ def write_bytes(path: Path, data: bytes) -> None:
         raise Failure(
             f"cannot write {path}: {error.strerror}; it is as it was", code=FAILED
         ) from None
+
+
+@contextmanager
+def opened(path: Path) -> Generator[BufferedReader]:
+    """Open a file, or stdin for `-`, for reading piece by piece; gzip is unpacked.
+
+    Raises:
+        Failure: It is a folder, is not there, or cannot be read.
+    """
+    with ExitStack() as stack:
+        # Not around `yield`: what goes wrong in the block may be about another file.
+        with reading_errors(path):
+            if is_pipe(path):
+                if sys.stdin.isatty():
+                    note("reading from the keyboard; end with Ctrl-D, or stop with Ctrl-C")
+                file: Any = sys.stdin.buffer
+            else:
+                file = stack.enter_context(path.open("rb"))
+            if not hasattr(file, "peek"):  # stdin of a test is no buffered reader
+                file = BufferedReader(file)
+            if file.peek(2)[:2] == _GZIP:
+                unpacked = stack.enter_context(gzip.GzipFile(fileobj=file))
+                file = BufferedReader(cast("Any", unpacked))
+        yield file
+
+
+@contextmanager
+def reading_errors(path: Path) -> Generator[None]:
+    """Turn what can go wrong while a file is read into a `Failure` that names it."""
+    try:
+        yield
+    except IsADirectoryError:
+        raise Failure(f"{path} is a folder: name a file in it") from None
+    except FileNotFoundError:
+        raise Failure(f"{path} is not there: check the name", code=SOURCE_FAILED) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise Failure(
+            f"{name_of(path)} is damaged gzip data: {error}", code=SOURCE_FAILED
+        ) from None
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {error.strerror}", code=SOURCE_FAILED) from None
+
+
+@contextmanager
+def output_to(path: Path) -> Generator[BinaryIO]:
+    """Write a file piece by piece; `-` is stdout, `.gz` is packed.
+
+    The result appears when the block ends: should it raise, a file is as it was, and a pipe got
+    nothing.
+
+    Raises:
+        Failure: It could not be written.
+    """
+    try:
+        if is_pipe(path) or (path.exists() and not path.is_file()):
+            with SpooledTemporaryFile(max_size=_HELD) as held:
+                yield cast("BinaryIO", held)
+                held.seek(0)
+                _copy(held, path)
+            return
+        with ExitStack() as stack:
+            file = stack.enter_context(writing(path))
+            if path.suffix == ".gz":
+                packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="")
+                file = cast("BinaryIO", stack.enter_context(packed))
+            yield file
+    except FileNotFoundError:
+        raise Failure(f"cannot write {path}: make its folder first", code=USAGE) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(
+            f"cannot write {path}: {error.strerror}; it is as it was", code=FAILED
+        ) from None
+
+
+def _copy(held: Any, path: Path) -> None:
+    if not is_pipe(path):
+        with path.open("wb") as file:
+            shutil.copyfileobj(held, file)
+        return
+    sys.stdout.flush()
+    shutil.copyfileobj(held, sys.stdout.buffer)
+    sys.stdout.buffer.flush()

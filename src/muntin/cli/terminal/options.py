@@ -6,7 +6,7 @@ A command takes an option by naming its type here, so that it is worded once.
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from muntin.counting import NamedCounter
 
 __all__ = (
+    "FormName",
     "Html",
     "Json",
     "Model",
+    "OutDir",
     "Output",
     "Quiet",
     "Record",
     "Report",
+    "Resume",
+    "Workers",
     "Write",
     "chosen",
     "counter_of",
@@ -84,6 +88,30 @@ Write: TypeAlias = Annotated[
     bool,
     _output("--write", says="Replace FILE itself by the result, in one step."),
 ]
+OutDir: TypeAlias = Annotated[
+    Path | None,
+    _output(
+        "--out-dir",
+        takes="FOLDER",
+        says="Write the results of several files into FOLDER, under the names they have.",
+    ),
+]
+_several = partial(option, panel="Several files")
+Workers: TypeAlias = Annotated[
+    int, _several("--workers", takes="N", min=1, says="Work in N processes.")
+]
+Resume: TypeAlias = Annotated[
+    bool,
+    _several("--resume", says="Skip files that an earlier run into --out-dir has done."),
+]
+FormName: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--form",
+        takes="NAME",
+        says="Form of the conversations, a name that `muntin forms` lists. Default: found out.",
+    ),
+]
 Report: TypeAlias = Annotated[
     Path | None,
     _output(
@@ -137,8 +165,9 @@ def text_of(given: str) -> str:
     return read_text(Path(given[1:])).strip() if given.startswith("@") else given
 
 
+@lru_cache
 def counter_of(model: str | None) -> NamedCounter:
-    """Find the counter of a model; a note says where it is an estimate."""
+    """Find the counter of a model, once; a note says where it is an estimate."""
     from muntin.cli.terminal.output import heard_warnings
     from muntin.counting import counter_for
 

@@ -91,12 +91,22 @@ def progress(what: str, total: int) -> Generator[Callable[[int], None]]:
         yield lambda advance: bar.advance(task, advance)
 
 
-def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: int) -> None:
+def show_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: int,
+    to_stderr: bool = False,
+) -> None:
     """Show rows, the first `right` columns flushed right: as a table, or plainly in a pipe."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=to_stderr)
     clean = [[visible(cell) for cell in row] for row in rows]
     if not console.is_terminal:
-        emit("\n".join(_plain([list(headings), *clean], right)))
+        text = "\n".join(_plain([list(headings), *clean], right))
+        if to_stderr:
+            sys.stderr.write(f"{text}\n")
+        else:
+            emit(text)
         return
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for at, heading in enumerate(headings):

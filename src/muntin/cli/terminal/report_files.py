@@ -5,19 +5,72 @@ The budgets of a page are what was given, half of it, and twice that, as far as 
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from muntin.cli.terminal.files import write_bytes
+from muntin.cli.terminal.files import output_to, write_bytes
 from muntin.cli.terminal.output import note
 from muntin.errors import ContextError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+    from types import TracebackType
+    from typing import BinaryIO
 
     from muntin.report import AssemblyReport
 
-__all__ = ("write_page", "write_reports")
+__all__ = ("ReportFile", "write_page", "write_reports")
+
+
+class ReportFile:
+    """Write reports as JSON as they are made: one indented, several one a line.
+
+    Args:
+        path: The file; None writes nothing.
+        always_lines: Whether one report is written on a line, too.
+    """
+
+    def __init__(self, path: Path | None, *, always_lines: bool = False) -> None:
+        self._path = path
+        self._lines = always_lines
+        self._first: AssemblyReport | None = None
+        self._stack = ExitStack()
+        self._out: BinaryIO | None = None
+
+    def __enter__(self) -> ReportFile:
+        if self._path is not None:
+            self._out = self._stack.enter_context(output_to(self._path))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._out is not None and kind is None and self._first is not None:
+            self._out.write(f"{self._first.to_json(indent=2)}\n".encode())
+        self._stack.__exit__(kind, error, trace)
+        if self._path is not None and kind is None:
+            note(f"report written to {self._path}")
+
+    def add(self, report: AssemblyReport) -> None:
+        """Write one report."""
+        if self._out is None:
+            return
+        if not self._lines and self._first is None:
+            self._first = report
+            return
+        if self._first is not None:
+            first, self._first, self._lines = self._first, None, True
+            self.add_lines([first.to_json(indent=None)])
+        self.add_lines([report.to_json(indent=None)])
+
+    def add_lines(self, lines: Iterable[str]) -> None:
+        """Write reports that are JSON text on one line each."""
+        if self._out is not None:
+            self._out.writelines(f"{line}\n".encode() for line in lines)
 
 
 def write_reports(

@@ -1,23 +1,13 @@
-"""How conversations look in files: what LangChain, LlamaIndex and data sets write to disk.
-
-A message of a dump is read as it stands there, without its framework, and a changed one is written
-back in the same form: only the text that changed differs. Each form is a shape
-(`muntin.messages.shapes`) over the plain dicts of that dump. Dicts of providers keep
-their own shapes.
-
-It does not know files: which form a file has, and where in it messages stand, is said in `chats`.
-"""
+"""Messages as LangChain and LlamaIndex write them to disk, read without the frameworks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from muntin.cli.forms.message import NativeKind, Raw
 from muntin.messages import (
     ANTHROPIC,
     OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    register_shape,
     replace_result,
     replace_text,
     role_of,
@@ -29,64 +19,7 @@ if TYPE_CHECKING:
 
     from muntin.messages import MessageShape, MessageView, Role, ToolCall
 
-__all__ = ("FORMS", "Dumped", "Raw")
-
-Raw = dict[str, Any]
-"""One message as the file has it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dumped:
-    """Hold one message of a file. Each form has a class of its own, so that it finds its shape."""
-
-    form: ClassVar[str] = ""
-    """What the form is called in reports."""
-
-    raw: Raw
-    """The message as it stands in the file, or as it will."""
-    pinned: bool = False
-    """Whether it has to stay word for word."""
-
-
-class _DumpShape:
-    """Read the dumped messages of one form by the shape of their dicts."""
-
-    def __init__(self, kind: type[Dumped], inner: MessageShape) -> None:
-        self._kind = kind
-        self._inner = inner
-        self.name = f"file:{kind.form}"
-
-    def reads(self, message: Any) -> bool:
-        """Recognise the messages of this shape."""
-        return type(message) is self._kind
-
-    def parts(self, message: Dumped) -> Any:
-        """Return what the view is read from; see `MessageShape.parts`."""
-        return (message.raw, message.pinned)
-
-    def view(self, message: Dumped) -> MessageView:
-        """Read the message."""
-        read = self._inner.view(message.raw)
-        return read._replace(pinned=True) if message.pinned else read
-
-    def with_text(self, message: Dumped, text: str) -> Dumped:
-        """Copy the message with another readable text."""
-        return replace(message, raw=self._inner.with_text(message.raw, text))
-
-    def with_results(
-        self, message: Dumped, texts: Mapping[str, str | None], *, bare: Collection[str] = ()
-    ) -> Dumped:
-        """Copy the message with other result texts."""
-        return replace(message, raw=self._inner.with_results(message.raw, texts, bare=bare))
-
-    def note(self, text: str, role: Role) -> Dumped:
-        """Make a message that holds a text."""
-        return self._kind(self._inner.note(text, role))
-
-    def answer(self, call: ToolCall, text: str) -> Dumped:
-        """Make a message that answers a call."""
-        return self._kind(self._inner.answer(call, text))
-
+__all__ = ("FRAMEWORK_KINDS",)
 
 _LANGCHAIN_TYPES: dict[str, str] = {"system": "system", "user": "human", "assistant": "ai",
                                     "tool": "tool"}  # fmt: skip
@@ -148,7 +81,8 @@ class _LangChainShape:
         return cast("Raw", message["data"])
 
     def _kind(self, message: Raw) -> str:
-        return str(message.get("type") or self._fields(message).get("type"))
+        named = str(message.get("type") or self._fields(message).get("type"))
+        return named.removesuffix("Chunk").removesuffix("Message").lower()
 
     def _with(self, message: Raw, content: Any) -> Raw:
         return {**message, "data": {**self._fields(message), "content": content}}
@@ -185,6 +119,32 @@ class _ConstructorShape(_LangChainShape):
     def _made(self, kind: str, fields: Raw) -> Raw:
         path = ["langchain", "schema", "messages", _CONSTRUCTORS[kind]]
         return {"lc": 1, "type": "constructor", "id": path, "kwargs": {**fields, "type": kind}}
+
+
+_FLAT_TYPES = frozenset({"human", "ai", "system", "tool", "function", "humanmessage", "aimessage",
+                         "aimessagechunk", "systemmessage", "toolmessage"})  # fmt: skip
+
+
+class _FlatShape(_LangChainShape):
+    """Read `message.model_dump()`: the fields of a message with its `type` among them."""
+
+    name = "langchain-flat"
+
+    def reads(self, message: Any) -> bool:
+        if not isinstance(message, dict):
+            return False
+        held = cast("Raw", message)
+        named = str(held.get("type")).lower()
+        return "content" in held and "role" not in held and named in _FLAT_TYPES
+
+    def _fields(self, message: Raw) -> Raw:
+        return message
+
+    def _with(self, message: Raw, content: Any) -> Raw:
+        return {**message, "content": content}
+
+    def _made(self, kind: str, fields: Raw) -> Raw:
+        return {"type": kind, **fields}
 
 
 class _LlamaIndexShape:
@@ -272,67 +232,10 @@ def _opened(block: Raw) -> Raw:
     return {**block, "type": kind}
 
 
-_SPEAKERS: dict[str, Role] = {"gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
-
-
-class _TextShape:
-    """Read the turns of data sets: a role and a text, under keys of their own."""
-
-    def __init__(self, role: str, text: str) -> None:
-        self.name = f"{role}-{text}"
-        self._role, self._text = role, text
-
-    def reads(self, message: Any) -> bool:
-        return isinstance(message, dict) and self._role in message and self._text in message
-
-    def parts(self, message: Raw) -> Any:
-        return message
-
-    def view(self, message: Raw) -> MessageView:
-        said = str(message.get(self._role))
-        role = _SPEAKERS.get(said) or role_of(said)
-        # Such sets give calls no ids, so their results answer nothing that could be found.
-        plain = {"role": "user" if role == "tool" else role, "content": message.get(self._text)}
-        return OPENAI_CHAT.view({**plain, "name": message.get("speaker")})
-
-    def with_text(self, message: Raw, text: str) -> Raw:
-        return {**message, self._text: text}
-
-    def with_results(
-        self,
-        message: Raw,
-        texts: Mapping[str, str | None],  # noqa: ARG002 - no message of this form carries a result
-        *,
-        bare: Collection[str] = (),  # noqa: ARG002 - as above
-    ) -> Raw:
-        return message
-
-    def note(self, text: str, role: Role) -> Raw:
-        said = {"user": "human", "assistant": "gpt"}.get(role, role)
-        return {self._role: said if self._role == "from" else role, self._text: text}
-
-    def answer(self, call: ToolCall, text: str) -> Raw:  # noqa: ARG002 - nor does one make a call
-        return self.note(text, "user")
-
-
-def _form(name: str, inner: MessageShape) -> type[Dumped]:
-    """Make the class of a form's messages and let the library know how to read them."""
-    kind = type(name, (Dumped,), {"__slots__": (), "form": name, "__doc__": Dumped.__doc__})
-    register_shape(_DumpShape(kind, inner))
-    return kind
-
-
-FORMS: dict[str, type[Dumped]] = {
-    name: _form(name, inner)
-    for name, inner in (
-        ("openai", OPENAI_CHAT),
-        ("openai-responses", OPENAI_RESPONSES),
-        ("anthropic", ANTHROPIC),
-        ("langchain", cast("MessageShape", _LangChainShape())),
-        ("langchain-constructor", cast("MessageShape", _ConstructorShape())),
-        ("llama-index", cast("MessageShape", _LlamaIndexShape())),
-        ("turns", cast("MessageShape", _TextShape("role", "text"))),
-        ("sharegpt", cast("MessageShape", _TextShape("from", "value"))),
-    )
-}
-"""Every form, by the name it has in reports and in `--json`."""
+FRAMEWORK_KINDS = (
+    NativeKind("langchain-constructor", cast("MessageShape", _ConstructorShape())),
+    NativeKind("langchain", cast("MessageShape", _LangChainShape())),
+    NativeKind("langchain-flat", cast("MessageShape", _FlatShape())),
+    NativeKind("llama-index", cast("MessageShape", _LlamaIndexShape())),
+)
+"""The kinds of both frameworks, the most particular first."""

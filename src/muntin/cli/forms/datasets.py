@@ -1,0 +1,217 @@
+"""Conversations of data sets: ShareGPT, turns with a role and a text, Alpaca with a history."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from muntin.cli.forms.form import Form, Place
+from muntin.cli.forms.message import PlainKind, Raw, as_record
+from muntin.messages import canonical_json, role_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muntin.messages import Role, ToolCall
+
+__all__ = ("ALPACA", "DATASET_KINDS")
+
+_SPEAKERS: dict[str, Role] = {"gpt": "assistant", "chatgpt": "assistant", "bot": "assistant",
+                              "bard": "assistant", "bing": "assistant"}  # fmt: skip
+_CALLS = frozenset({"function_call", "tool_call", "function-call"})
+_RESULTS = frozenset({"observation", "tool", "function_response", "tool_response", "function",
+                      "ipython", "tool_result"})  # fmt: skip
+
+
+class _TurnKind(PlainKind):
+    """Read records with a speaker under one key and a text under another.
+
+    Calls and results have no ids: a result answers the calls before it by its position. Where no
+    message says that it calls a tool, a result answers the assistant message before it.
+    """
+
+    def __init__(self, name: str, role: str, text: str) -> None:
+        self.name, self._role, self._text = name, role, text
+        super().__init__()
+
+    def owns(self, raw: Raw) -> bool:
+        """Return whether a record has both keys."""
+        return isinstance(raw.get(self._role), str) and isinstance(raw.get(self._text), str) and (
+            self._text == "content" or "content" not in raw
+        )  # fmt: skip
+
+    def links(self, raws: Sequence[Raw]) -> list[tuple[str, ...]]:
+        """Give calls and results ids by their position."""
+        links: list[tuple[str, ...]] = [()] * len(raws)
+        at = 0
+        while at < len(raws):
+            results = at + 1
+            while results < len(raws) and self._said(raws[results]) in _RESULTS:
+                results += 1
+            answers = results - at - 1
+            said = self._said(raws[at])
+            calls = len(_calls(raws[at][self._text])) if said in _CALLS else 1
+            if said in _CALLS or (answers and self._speaker(said) == "assistant"):
+                # With fewer results than calls, the results answer all of them together.
+                ids = answers if said not in _CALLS else calls if calls <= answers else 1
+                links[at] = tuple(f"call-{at}-{n}" for n in range(ids))
+                for n in range(answers):
+                    links[at + 1 + n] = (links[at][min(n, len(links[at]) - 1)],)
+                for n in range(len(links[at]), answers):
+                    links[at + 1 + n] = ()
+            at = results
+        return links
+
+    def _said(self, raw: Raw) -> str:
+        return str(raw[self._role]).lower()
+
+    def _speaker(self, said: str) -> Role:
+        return _SPEAKERS.get(said) or role_of(said)
+
+    def plain(self, raw: Raw, links: tuple[str, ...]) -> Raw:
+        """Write the record as a chat-completions message."""
+        said, text = self._said(raw), raw[self._text]
+        name = raw.get("speaker")
+        if said in _RESULTS:
+            if links:
+                return {"role": "tool", "tool_call_id": links[0], "content": text}
+            return {"role": "assistant", "content": text}
+        if said in _CALLS:
+            calls = _calls(text)
+            if len(calls) != len(links):
+                calls = [("tools" if len(calls) > 1 else calls[0][0], text)]
+            made = [
+                {"id": link, "name": tool, "arguments": arguments}
+                for link, (tool, arguments) in zip(links, calls, strict=False)
+            ]
+            return {"role": "assistant", "content": None, "tool_calls": made}
+        plain: Raw = {"role": self._speaker(said), "content": text, "name": name}
+        if links:
+            plain["tool_calls"] = [{"id": one, "name": "tool", "arguments": ""} for one in links]
+        return plain
+
+    def put(self, raw: Raw, text: str) -> Raw:
+        """Copy the record with another text."""
+        return {**raw, self._text: text}
+
+    def made(self, role: Role, text: str, call: ToolCall | None = None) -> Raw:
+        """Write a new record."""
+        del call
+        if self._role != "from":
+            return {self._role: role, self._text: text}
+        named = {"user": "human", "assistant": "gpt", "tool": "observation"}
+        return {"from": named.get(role, role), self._text: text}
+
+
+def _calls(text: str) -> list[tuple[str, str]]:
+    """Read the calls a text holds, as names and arguments; a text that is no JSON is one call."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return [("tool", text)]
+    found: list[tuple[str, str]] = []
+    for one in cast("list[Any]", value) if isinstance(value, list) else [value]:
+        held = as_record(one)
+        if held is None:
+            return [("tool", text)]
+        given = held.get("arguments", held.get("parameters", {}))
+        arguments = given if isinstance(given, str) else canonical_json(given)
+        found.append((str(held.get("name") or "tool"), arguments))
+    return found or [("tool", text)]
+
+
+SHAREGPT_KIND = _TurnKind("sharegpt", "from", "value")
+DATASET_KINDS = (SHAREGPT_KIND, _TurnKind("turns", "role", "text"))
+
+
+class _AlpacaKind(PlainKind):
+    """Read the turns of an Alpaca record; see `_alpaca`."""
+
+    name = "alpaca"
+
+    def owns(self, raw: Raw) -> bool:
+        return "role" in raw and "text" in raw
+
+    def plain(self, raw: Raw, links: tuple[str, ...]) -> Raw:
+        del links
+        return {"role": raw["role"], "content": raw["text"]}
+
+    def put(self, raw: Raw, text: str) -> Raw:
+        return {**raw, "text": text}
+
+    def made(self, role: Role, text: str, call: ToolCall | None = None) -> Raw:
+        del call
+        return {"role": role, "text": text}
+
+
+_ALPACA = _AlpacaKind()
+
+
+def _alpaca(document: Any) -> list[Place]:
+    """Find the turns of a record: `history` in pairs, then `instruction` with `input`, `output`.
+
+    Instruction and output are the record's own question and answer and stay as they are; a pair of
+    the history is changed as a whole.
+    """
+    known = as_record(document)
+    if known is None or not isinstance(known.get("instruction"), str) or "output" not in known:
+        return []
+    history = known.get("history")
+    if history is not None and not (
+        isinstance(history, list)
+        and all(isinstance(p, list) and len(p) == 2 for p in cast("list[Any]", history))
+    ):
+        return []
+    place = Place(
+        kind=_ALPACA,
+        system=("system",) if known.get("system") else None,
+        opened=_turns,
+        closed=_record,
+        tools=("tools",) if known.get("tools") else None,
+    )
+    return [place]
+
+
+def _turns(record: Raw) -> list[Any]:
+    turns: list[Raw] = []
+    for asked, answered in record.get("history") or []:
+        turns += [
+            {"role": "user", "text": str(asked)},
+            {"role": "assistant", "text": str(answered)},
+        ]
+    asked = "\n".join(t for t in (record["instruction"], record.get("input")) if t)
+    turns.append({"role": "user", "text": asked, "last": True})
+    if isinstance(record.get("output"), str) and record["output"]:
+        turns.append({"role": "assistant", "text": record["output"], "last": True})
+    return turns
+
+
+def _record(record: Raw, turns: list[Any]) -> Raw:
+    """Write the turns before the last question back in pairs; an unpaired turn gets an empty one.
+
+    The question is only written where it was shortened: it is two fields of the record.
+    """
+    changed = dict(record)
+    pairs: list[list[str]] = []
+    for turn in cast("list[Raw]", turns):
+        if turn.get("last"):
+            if turn["role"] == "assistant":
+                changed["output"] = turn["text"]
+            elif turn["text"] != _turns({**record, "history": []})[0]["text"]:
+                changed["instruction"], changed["input"] = turn["text"], ""
+        elif turn["role"] == "assistant" and pairs and not pairs[-1][1]:
+            pairs[-1][1] = turn["text"]
+        elif turn["role"] == "assistant":
+            pairs.append(["", turn["text"]])
+        else:
+            pairs.append([turn["text"], ""])
+    if "history" in record or pairs:
+        changed["history"] = pairs
+    return changed
+
+
+ALPACA = Form(
+    name="alpaca",
+    title="Alpaca records of LLaMA-Factory (`instruction`, `input`, `output`, `history`)",
+    find=_alpaca,
+)

@@ -6,9 +6,11 @@ The same rounds are written by one function for each form, so that what a form m
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ("QUESTION", "SAMPLES", "Sample", "rounds")
 
@@ -165,8 +167,8 @@ def _claude_code() -> list[Record]:
             "message": message, "uuid": own, "timestamp": f"2026-01-01T00:00:{n:02}Z",
         })  # fmt: skip
         if n % 7 == 3:
-            lines.append({"parentUuid": own, "isSidechain": False, "type": "system", "uuid": f"s{n}",
-                          "subtype": "turn_duration", "durationMs": n, "sessionId": "s1"})  # fmt: skip
+            lines.append({"parentUuid": own, "isSidechain": False, "type": "system",
+                          "uuid": f"s{n}", "durationMs": n, "sessionId": "s1"})  # fmt: skip
             own = f"s{n}"
         parent = own
     return lines
@@ -301,7 +303,8 @@ def _chatgpt() -> list[Record]:
     mapping: Record = {"root": {"id": "root", "message": None, "parent": None, "children": ["n0"]}}
     for n, message in enumerate(nodes):
         children = [f"n{n + 1}"] if n + 1 < len(nodes) else []
-        mapping[f"n{n}"] = {"id": f"n{n}", "message": {"id": f"n{n}", **message}, "children": children,
+        mapping[f"n{n}"] = {"id": f"n{n}", "message": {"id": f"n{n}", **message},
+                            "children": children,
                             "parent": f"n{n - 1}" if n else "root"}  # fmt: skip
     mapping["n4"]["children"].append("branch")
     mapping["branch"] = {"id": "branch", "parent": "n4", "children": [], "message": {
@@ -322,7 +325,7 @@ def _claude_export() -> list[Record]:
         use = {"type": "tool_use", "name": "find", "input": one.arguments, "start_timestamp": "t"}
         result = {"type": "tool_result", "name": "find", "is_error": False,
                   "content": [{"type": "text", "text": one.returned}]}  # fmt: skip
-        text = {"type": "text", "text": one.answered, "citations": []}
+        text: Record = {"type": "text", "text": one.answered, "citations": []}
         messages += [
             {"uuid": f"a{one.number}", "text": one.asked, "sender": "human", "created_at": "t",
              "content": [{"type": "text", "text": one.asked}], "attachments": [], "files": []},
@@ -508,8 +511,8 @@ def _heads(value: Any) -> Any:
 
 
 _OPENAI_BODY = {"model": "gpt-4o", "temperature": 0.5, "tools": [TOOL], "messages": _openai()}
-_ANTHROPIC_TOOL = {"name": "find", "description": "Find an order.", "input_schema": {}}
-_ANTHROPIC_BODY = {"model": "claude", "max_tokens": 9, "system": PROMPT,
+_ANTHROPIC_TOOL: Record = {"name": "find", "description": "Find an order.", "input_schema": {}}
+_ANTHROPIC_BODY: Record = {"model": "claude", "max_tokens": 9, "system": PROMPT,
                    "tools": [_ANTHROPIC_TOOL], "messages": _anthropic()}  # fmt: skip
 _DECLARED = [{"functionDeclarations": [TOOL["function"]]}]
 _GEMINI_BODY = {"systemInstruction": {"parts": [{"text": PROMPT}]}, "tools": _DECLARED,
@@ -520,7 +523,7 @@ def _all() -> list[Sample]:
     inspect_log = {"version": 2, "status": "success", "eval": {"task": "shop"},
                    "samples": [{"id": 1, "epoch": 1, "input": "x", "messages": _inspect(),
                                 "scores": {"match": 1}}]}  # fmt: skip
-    langsmith = {"id": "r", "name": "ChatOpenAI", "run_type": "llm",
+    langsmith: Record = {"id": "r", "name": "ChatOpenAI", "run_type": "llm",
                  "inputs": {"messages": [_langchain(_constructed)]},
                  "outputs": {"generations": []}}  # fmt: skip
     return [

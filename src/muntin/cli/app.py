@@ -18,6 +18,7 @@ from muntin.cli.commands.explain import explain
 from muntin.cli.commands.forms import forms
 from muntin.cli.commands.trim import trim
 from muntin.cli.failures import FAILED, INTERRUPTED, USAGE, Failure, code_of
+from muntin.cli.terminal.output import safe
 from muntin.errors import ContextError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class _Muntin(TyperGroup):
 
 
 def _told(message: str, code: int) -> int:
-    sys.stderr.write(f"muntin: {message}\n".encode("utf-8", "replace").decode())
+    sys.stderr.write(f"muntin: {safe(message)}\n".encode("utf-8", "replace").decode())
     return code
 
 

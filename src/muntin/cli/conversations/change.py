@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Changed = tuple[Sequence[FileMessage], AssemblyReport, str]
     Change = Callable[[Chat], Changed]
+    Account = Callable[[Chat, Sequence[FileMessage], AssemblyReport], None]
 
 __all__ = ("Change", "Changed", "FileDone", "change_file")
 
@@ -53,7 +54,7 @@ def change_file(
     target: Path | None,
     form: str | None = None,
     record: int | None = None,
-    report: Callable[[Chat, Sequence[FileMessage], AssemblyReport], None] = lambda *_: None,
+    report: Account | None = None,
     advance: Callable[[int], None] = lambda _bytes: None,
 ) -> FileDone:
     """Change the conversations of a file and write the result.
@@ -65,7 +66,7 @@ def change_file(
         target: Where the result goes; None returns it.
         form: Name of the form; None finds it.
         record: Number of the only conversation that is meant; None means all.
-        report: Called for every conversation.
+        report: Called for every conversation; None is not called.
         advance: Called with the characters that are done.
 
     Raises:
@@ -76,13 +77,13 @@ def change_file(
     results: list[Any] = []
     with opened_chats(path, form) as file, ExitStack() as stack:
         out = None if target is None else stack.enter_context(output_to(target))
-        is_alone = record is not None and file.layout in ("lines", "records")
-        listed = file.layout == "records" and not is_alone
+        only = record if file.layout in ("lines", "records") else None
+        listed = file.layout == "records" and only is None
         written: list[Any] = []
         for part in file.parts():
             number = done.conversations
             done.conversations += len(part.chats)
-            if is_alone and not number < record <= done.conversations:
+            if only is not None and not number < only <= done.conversations:
                 continue
             messages = [
                 _changed(chat, change, report, done)
@@ -103,7 +104,7 @@ def change_file(
         done.form = file.form.name
         if out is not None and listed:
             out.write(f"{file.start}{file.style.dump(written)}{file.end}".encode())
-    is_list = listed or (file.layout == "lines" and not is_alone)
+    is_list = listed or (file.layout == "lines" and only is None)
     done.result = results if is_list else results[0] if results else None
     return done
 
@@ -111,7 +112,7 @@ def change_file(
 def _changed(
     chat: Chat,
     change: Change,
-    report: Callable[[Chat, Sequence[FileMessage], AssemblyReport], None],
+    report: Account | None,
     done: FileDone,
 ) -> Sequence[FileMessage]:
     try:
@@ -125,5 +126,6 @@ def _changed(
     done.messages_after += len(messages)
     done.before += sum(one.tokens for one in account.decisions)
     done.after += account.used
-    report(chat, messages, account)
+    if report is not None:
+        report(chat, messages, account)
     return messages

@@ -201,8 +201,8 @@ def _chat(value: Any, form: Form, place: Any, where: str) -> Chat:
         raise Failure(f"{where} is not as {form.name} is written ({what})") from None
     if not read.messages:
         raise NoConversation(f"{where} holds no message of {form.name}")
-    known = value if isinstance(value, dict) else {}
-    name = place.label or cast("dict[str, Any]", known).get("id")
+    known = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    name = place.label or known.get("id")
     label = f"{where} ({name})" if isinstance(name, str) and name else where
     return Chat(read=read, form=form.name, label=label)
 
@@ -248,9 +248,9 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
         raise Failure(f"{name} is {named}")
     lines = _decoded(file, path)
     blank = ""
-    number, text = 0, ""
     for number, text in lines:
         if text.strip().strip(_BOM):
+            first = number
             break
         blank += text
     else:
@@ -267,7 +267,7 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
         value = parse_json(text, name)
     except NotJsonError:
         return _one_value(blank + text, lines, name, asked, common)
-    head = [(number, text.rstrip("\r\n"))]
+    head = [(first, text.rstrip("\r\n"))]
     for n, more in lines:
         if more.strip():
             head.append((n, more.rstrip("\r\n")))
@@ -285,7 +285,7 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
     else:
         whole = (asked, asked.places(value)) if asked is not None else form_of(value)
         if whole is None or not whole[1]:
-            raise NoConversation(_no_conversation(f"{name}, line {number}", value, asked))
+            raise NoConversation(_no_conversation(f"{name}, line {first}", value, asked))
         found, layout = whole[0], "lines"
     rest = ((n, more.rstrip("\r\n")) for n, more in lines if more.strip())
     return ChatFile(form=found, layout=layout, style=JsonStyle.of(head[0][1]), _head=head,

@@ -106,7 +106,11 @@ def _after_compaction(lines: list[Any]) -> list[Any]:
 
 def _before_compaction(lines: list[Raw]) -> Any:
     earlier: list[Any] = lines[: _last_boundary(lines)]
-    return lambda _lines, records: [*earlier, *records]
+
+    def closed(_lines: Any, records: list[Any]) -> Any:
+        return [*earlier, *records]
+
+    return closed
 
 
 _CODEX_LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context",
@@ -222,7 +226,7 @@ class _GeminiCliKind(PlainKind):
             call = raw["toolResult"]
             return {"role": "tool", "tool_call_id": str(call.get("id")),
                     "content": _response_text(call)}  # fmt: skip
-        calls = [
+        calls: list[Raw] = [
             {"id": str(call.get("id")), "name": call.get("name"), "args": call.get("args") or {}}
             for call in cast("list[Raw]", raw.get("toolCalls") or [])
         ]

@@ -158,8 +158,7 @@ def _alpaca(document: Any) -> list[Place]:
         return []
     history = known.get("history")
     if history is not None and not (
-        isinstance(history, list)
-        and all(isinstance(p, list) and len(p) == 2 for p in cast("list[Any]", history))
+        isinstance(history, list) and all(_is_pair(one) for one in cast("list[Any]", history))
     ):
         return []
     place = Place(
@@ -172,15 +171,19 @@ def _alpaca(document: Any) -> list[Place]:
     return [place]
 
 
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(cast("list[Any]", value)) == 2
+
+
 def _turns(record: Raw) -> list[Any]:
     turns: list[Raw] = []
-    for asked, answered in record.get("history") or []:
+    for asked, answered in cast("list[list[Any]]", record.get("history") or []):
         turns += [
             {"role": "user", "text": str(asked)},
             {"role": "assistant", "text": str(answered)},
         ]
-    asked = "\n".join(t for t in (record["instruction"], record.get("input")) if t)
-    turns.append({"role": "user", "text": asked, "last": True})
+    question = "\n".join(str(t) for t in (record["instruction"], record.get("input")) if t)
+    turns.append({"role": "user", "text": question, "last": True})
     if isinstance(record.get("output"), str) and record["output"]:
         turns.append({"role": "assistant", "text": record["output"], "last": True})
     return turns

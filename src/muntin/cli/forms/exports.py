@@ -136,7 +136,8 @@ def _with_path(conversation: Raw, nodes: list[Any]) -> Raw:
         else:
             own = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{last}{canonical_json(node)}"))
             message = {"id": own, **node["message"]}
-            node = {"id": own, "message": message, "parent": last, "children": []}
+            added: Raw = {"id": own, "message": message, "parent": last, "children": []}
+            node = added
         kept.append(node)
         last = own
     left = {str(node["id"]) for node in kept}

@@ -170,7 +170,8 @@ def read_place(document: Any, place: Place) -> Conversation:
     """Read the conversation at a place of a document."""
     records = place.opened(at(document, place.path))
     kind = place.kind
-    slots = [n for n, one in enumerate(records) if isinstance(one, dict) and kind.owns(one)]
+    known = [as_record(one) for one in records]
+    slots = [n for n, one in enumerate(known) if one is not None and kind.owns(one)]
     raws = [records[n] for n in slots]
     messages: list[FileMessage] = []
     if place.system is not None:

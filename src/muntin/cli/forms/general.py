@@ -89,9 +89,10 @@ def _langsmith(document: Any) -> list[Place]:
         value: Any = inputs.get(key)
         if not isinstance(value, list) or not value:
             continue
-        nested = isinstance(cast("list[Any]", value)[0], list)
+        items = cast("list[Any]", value)
+        nested = isinstance(items[0], list)
         path = ("inputs", key, 0) if nested else ("inputs", key)
-        inner = cast("list[Any]", value)[0] if nested else value
+        inner: Any = items[0] if nested else items
         places = [one for one in places_in(inner, kind_of) if not one.path]
         if places:
             extra = as_record((as_record(known.get("extra")) or {}).get("invocation_params")) or {}

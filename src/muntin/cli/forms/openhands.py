@@ -122,7 +122,7 @@ class _SdkKind(PlainKind):
             return {"role": "system", "content": prompt.get("text")}
         if kind == "ActionEvent":
             call = as_record(raw.get("tool_call")) or {}
-            made = {"id": str(raw.get("tool_call_id")), "name": raw.get("tool_name"),
+            made: Raw = {"id": str(raw.get("tool_call_id")), "name": raw.get("tool_name"),
                     "arguments": call.get("arguments") or raw.get("action") or {}}  # fmt: skip
             return {"role": "assistant", "content": texts_of(raw.get("thought"), "text"),
                     "tool_calls": [made]}  # fmt: skip
@@ -171,7 +171,8 @@ def _openhands(document: Any) -> list[Place]:
     events = document if known is None else known.get("history")
     if not isinstance(events, list):
         return []
-    held = [one for one in cast("list[Any]", events) if isinstance(one, dict)]
+    known_events = map(as_record, cast("list[Any]", events))
+    held = [one for one in known_events if one is not None]
     for kind in _KINDS:
         if any(map(kind.owns, held)) and all(_is_event(one) for one in held):
             return [Place(kind=kind, path=() if known is None else ("history",))]

@@ -31,8 +31,13 @@ class _ModelKind(BlocksKind):
         """Return whether the records are messages of a model and one of them gives it away."""
         if not all(map(self.owns, raws)):
             return False
-        parts = [p for raw in raws if isinstance(raw["content"], list) for p in raw["content"]]
-        kinds = {str((as_record(part) or {}).get("type")) for part in parts}
+        parts = [
+            as_record(part) or {}
+            for raw in raws
+            if isinstance(raw["content"], list)
+            for part in cast("list[Any]", raw["content"])
+        ]
+        kinds = {str(part.get("type")) for part in parts}
         return bool(kinds & {"tool-call", "tool-result"})
 
     def opened(self, part: Raw) -> Any:

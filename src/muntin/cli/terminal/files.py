@@ -16,7 +16,7 @@ from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.failures import FAILED, SOURCE_FAILED, USAGE, Failure
-from muntin.cli.terminal.output import note
+from muntin.cli.terminal.output import note, safe
 from muntin.runtime import write_file, writing
 
 if TYPE_CHECKING:
@@ -197,5 +197,8 @@ def _copy(held: Any, path: Path) -> None:
             shutil.copyfileobj(held, file)
         return
     sys.stdout.flush()
-    shutil.copyfileobj(held, sys.stdout.buffer)
+    if sys.stdout.isatty():
+        sys.stdout.buffer.writelines(safe(line.decode()).encode() for line in held)
+    else:
+        shutil.copyfileobj(held, sys.stdout.buffer)
     sys.stdout.buffer.flush()

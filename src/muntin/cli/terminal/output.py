@@ -31,6 +31,7 @@ __all__ = (
     "many",
     "note",
     "progress",
+    "safe",
     "show_report",
     "show_table",
 )
@@ -40,8 +41,28 @@ _DIM = ".-_+"
 _STYLES = {"dropped:": "red", "shortened:": "yellow", "summarised:": "magenta", "note:": "dim"}
 
 
+_UNSAFE = {
+    code: f"\\u{code:04x}"
+    for code in (
+        *(n for n in range(0x20) if n not in (0x09, 0x0A, 0x0D)),
+        *range(0x7F, 0xA0),
+        0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A),
+    )
+}  # fmt: skip
+
+
+def safe(text: str) -> str:
+    """Show control characters and bidirectional controls as escapes, which JSON reads as well.
+
+    A terminal would obey them: a file could rewrite what its reader sees.
+    """
+    return text.translate(_UNSAFE)
+
+
 def emit(text: str) -> None:
-    """Write a result to stdout as UTF-8, with a line end after it."""
+    """Write a result to stdout as UTF-8 with a line end; made safe for a terminal."""
+    if sys.stdout.isatty():
+        text = safe(text)
     data = (text if text.endswith("\n") else f"{text}\n").encode("utf-8", "replace")
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
@@ -56,7 +77,7 @@ def emit_json(value: Any) -> None:
 def note(text: str) -> None:
     """Say something about the result on stderr, on one line."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(
-        Text(visible(f"muntin: {text}"), style="dim")
+        Text(safe(visible(f"muntin: {text}")), style="dim")
     )
 
 
@@ -100,7 +121,7 @@ def show_table(
 ) -> None:
     """Show rows, the first `right` columns flushed right: as a table, or plainly in a pipe."""
     console = Console(highlight=False, stderr=to_stderr)
-    clean = [[visible(cell) for cell in row] for row in rows]
+    clean = [[safe(visible(cell)) for cell in row] for row in rows]
     if not console.is_terminal:
         text = "\n".join(_plain([list(headings), *clean], right))
         if to_stderr:
@@ -130,12 +151,13 @@ def _plain(rows: Sequence[Sequence[str]], right: int) -> list[str]:
 def show_report(report: AssemblyReport, *, to_stderr: bool = False) -> None:
     """Show the table of a report: in colours on a terminal, as `str(report)` elsewhere."""
     console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
+    text = safe(str(report))
     if console.is_terminal:
-        console.print(_coloured(str(report)))
+        console.print(_coloured(text))
     elif to_stderr:
-        sys.stderr.write(f"{report}\n")
+        sys.stderr.write(f"{text}\n")
     else:
-        emit(str(report))
+        emit(text)
 
 
 def _coloured(table: str) -> Text:

@@ -134,6 +134,7 @@ def _whole(value: object) -> int:
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """A whole number; numpy integers are accepted, bool, float and str are not."""
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)]
 _REFERENCE_RATIOS = Ratios({"history": 0.35, "rag": 0.30, "memory": 0.20, "tool": 0.15})
 
@@ -171,6 +172,12 @@ class ContextConfig:
     dedup_threshold: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = 0.95
     """Similarity to a kept candidate from which one counts as a near-duplicate; above 1 none
     does."""
+    link_weight: Weight = 0.6
+    """Bonus, in units of relevance (at most 1), of a candidate whose name occurs in the question or
+    in a candidate chosen before; 0 switches links off."""
+    coverage_weight: Weight = 0.5
+    """Bonus of a candidate that has all words of the question which nothing chosen before has, in
+    proportion for fewer; 0 switches coverage off."""
     allow_borrow: StrictBool = True
     """Whether idle quota goes to sources that still have something to place."""
     min_chunk_tokens: Annotated[Whole, Field(ge=0)] = 64
@@ -221,6 +228,8 @@ class ContextConfig:
             "dedup_threshold": 0.95,
             "dedup_across_sources": False,
             "similarity": "embedding",
+            "link_weight": 0.0,
+            "coverage_weight": 0.0,
             "fill": False,
             "shorten": False,
         }

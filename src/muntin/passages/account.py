@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from muntin.passages.layout import Dress, Item
     from muntin.passages.placement import Frame, Placement
     from muntin.passages.ranking import Ranking
-    from muntin.report import Reason
 
 __all__ = ("Sheet", "account_for")
 
@@ -83,7 +82,7 @@ def _decisions(
         elif offer.is_empty:
             fate = {"kind": "dropped", "reason": "empty"}
         else:
-            fate = _fate(number, items, placement, frame)
+            fate = _fate(number, ranking, items, placement, frame)
         yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value
 
 
@@ -103,15 +102,20 @@ def _said(number: int, by: int, ranking: Ranking) -> dict[str, object]:
 
 
 def _fate(
-    number: int, items: Sequence[Item], placement: Placement, frame: Frame
+    number: int, ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
 ) -> dict[str, object]:
     if number in placement.shortened:
         kept = placement.items[number].tokens
         return {"kind": "shortened", "reason": "over_quota", "kept_tokens": kept}
     if number in placement.items:
-        pinned = items[number].candidate.pinned
-        reason: Reason = "pinned" if pinned else "placed"
-        return {"kind": "kept", "reason": reason, "kept_tokens": items[number].tokens}
+        kept = {"kind": "kept", "reason": "placed", "kept_tokens": items[number].tokens}
+        link = ranking.links.get(number)
+        if items[number].candidate.pinned:
+            return {**kept, "reason": "pinned"}
+        if link is not None:
+            by = None if link.by is None else ranking.offers[link.by].label
+            return {**kept, "reason": link.kind, "nearest": by}
+        return kept
     if number in placement.overflowed:
         return {"kind": "dropped", "reason": "join_overflow"}
     too_large = items[number].tokens > frame.region

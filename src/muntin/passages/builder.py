@@ -328,7 +328,12 @@ class ContextBuilder:
     def _assemble(
         self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None
     ) -> AssembledContext:
-        ranking = rank(gathered.candidates, self.config, query_embedding=query_embedding)
+        ranking = rank(
+            gathered.candidates,
+            self.config,
+            question=plan.query,
+            query_embedding=query_embedding,
+        )
         items = measure(ranking, self._dress)
         notes = tuple(f"{failure}; it was left out" for failure in gathered.failures)
         return self._laid_out(plan, ranking, items, notes)

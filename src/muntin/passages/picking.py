@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muntin.passages.links import Link
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from muntin.passages.links import Links
     from muntin.passages.similarity import Mask, Measure, Row
 
 __all__ = ("Course", "Picking")
@@ -45,6 +48,8 @@ class Course:
     """Of each pick whose text lies inside a wider pick, that wider one."""
     similarity: dict[int, float]
     """How much each of these resembles the pick that refused or holds it."""
+    links: dict[int, Link]
+    """Why a pick was raised by links or coverage; picks that were not are absent."""
 
     def kept(self) -> Iterator[tuple[int, float]]:
         """Yield the picks that no other holds, with their marginal relevance."""
@@ -78,15 +83,17 @@ class Picking:
         worth: NDArray[np.float64],
         measure: Measure,
         mmr: tuple[float, float],
+        links: Links | None = None,
     ) -> None:
-        self._measure = measure
+        self._measure, self._links = measure, links
         self._lambda, self._threshold = mmr
         self._compares = self._lambda < 1 or self._threshold <= 1
-        self._base = self._lambda * worth
+        self._worth = worth
+        self._base = self._lambda * (worth if links is None else worth + links.bonus)
         self._value = self._base.copy()
         self._peak = np.full(len(worth), _OUT)
         self._pinned = np.array(pinned, dtype=bool)
-        self.course = Course([], [], {}, {}, {})
+        self.course = Course([], [], {}, {}, {}, {})
 
     def run(self, limit: int) -> Course:
         """Pick the pinned ones, then the best, until `limit` are kept that no other pick holds."""
@@ -112,9 +119,25 @@ class Picking:
                 np.maximum(self._peak, row, out=self._peak)
                 np.multiply(self._peak, self._lambda - 1, out=self._value)
                 np.add(self._value, self._base, out=self._value)
+        if self._links is not None:
+            self._follow(self._links, pick)
         self._base[pick] = self._value[pick] = _OUT
         self.course.picked.append(pick)
         self.course.marginal.append(worth)
+
+    def _follow(self, links: Links, pick: int) -> None:
+        """Explain why a pick was raised, and raise what it links to."""
+        link = links.found.get(pick)
+        if link is None and links.covers(pick):
+            waiting = self._worth[self._base > _OUT]
+            if waiting.max(initial=_OUT) > self._worth[pick]:  # coverage decided
+                link = Link(kind="covers_question")
+        if link is not None:
+            self.course.links[pick] = link
+        change = links.picked(pick)
+        if change is not None:
+            self._base += self._lambda * change
+            self._value += self._lambda * change
 
     def _parted(self, pick: int, row: Row) -> tuple[int, Row]:
         """Refuse whoever repeats a pick, or one that holds it; return that one and its row."""

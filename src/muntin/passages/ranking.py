@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muntin.passages.links import Link
 from muntin.passages.selection import relevance_of, select
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Ranking:
     that may stand in for it where it finds no room."""
     echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
+    links: Mapping[int, Link] = field(default_factory=dict[int, Link])
+    """Why offers were raised by links or coverage, by number; those that were not are absent."""
     notes: tuple[str, ...] = ()
     """What the reader of a report should know."""
 
@@ -110,13 +113,15 @@ def rank(
     gathered: Mapping[str, Sequence[Candidate]],
     config: ContextConfig,
     *,
+    question: str = "",
     query_embedding: Embedding | None = None,
 ) -> Ranking:
     """Select over all sources and put what is selected in one order.
 
     Args:
         gathered: Candidates by source, each source's in its own order.
-        config: The knobs of selection.
+        config: The options of selection.
+        question: The question, for links and coverage; `""` for none.
         query_embedding: Vector of the question, shape `(d,)`; `None` trusts the scores.
 
     Raises:
@@ -139,6 +144,7 @@ def rank(
     refused: dict[int, Refusal] = {}
     echoes: dict[int, frozenset[int]] = {}
     line: list[tuple[float, int]] = []
+    links: dict[int, Link] = {}
     ignored = 0
     for pool in pools:
         chosen = select(
@@ -147,10 +153,16 @@ def rank(
             dedup_threshold=config.dedup_threshold,
             similarity=config.similarity,
             relevance=[worth[number] for number in pool],
+            question=question,
+            link_weight=config.link_weight,
+            coverage_weight=config.coverage_weight,
         )
         ignored += len(chosen.ignored_embeddings)
         _record(chosen, pool, marginal, refused)
         echoes.update(_echoes(chosen, pool))
+        for position, link in chosen.links.items():
+            by = None if link.by is None else pool[link.by]
+            links[pool[position]] = replace(link, by=by)
         line += _line(chosen, pool, marginal)
     order = list(marginal)
     if len(pools) > 1:
@@ -163,6 +175,7 @@ def rank(
         refused=refused,
         line=tuple(number for _, number in line),
         echoes=echoes,
+        links=links,
         notes=(_ignored_note(ignored),) if ignored else (),
     )
 

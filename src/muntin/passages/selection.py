@@ -15,12 +15,13 @@ question's own vector is given and may vote.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from muntin.errors import ConfigurationError
+from muntin.passages.links import Link, Links
 from muntin.passages.picking import Picking
 from muntin.passages.similarity import cosines_to, measure_of
 
@@ -82,6 +83,9 @@ class Selection:
     the kept ones and those they hold, behind each its copies and near-duplicates."""
     holders: Mapping[int, int] = field(default_factory=dict[int, int], hash=False)
     """Of each candidate whose text lies inside a wider kept one, that one: input positions."""
+    links: Mapping[int, Link] = field(default_factory=dict[int, Link], hash=False)
+    """Why candidates were raised by links or coverage, by input position; those that were not are
+    absent."""
     ignored_embeddings: tuple[int, ...] = ()
     """Input positions whose embedding was not finite or not a vector, and counted as none."""
 
@@ -138,6 +142,9 @@ def select(
     similarity: Similarity = "auto",
     query_embedding: Embedding | None = None,
     relevance: Sequence[float] | None = None,
+    question: str = "",
+    link_weight: float = 0.0,
+    coverage_weight: float = 0.0,
 ) -> Selection:
     """Select candidates that are relevant and mutually distinct, and say why the rest is not.
 
@@ -152,6 +159,11 @@ def select(
         query_embedding: Vector of the question, shape `(d,)`. Where it is given, relevance is
             the score fused with the candidate's cosine to the question.
         relevance: Relevance of each candidate, in place of the one computed from the scores.
+        question: The question, for links and coverage.
+        link_weight: Bonus, in units of relevance, of a candidate whose name occurs in the question
+            or in a candidate selected before; 0 switches links off. See `ContextConfig`.
+        coverage_weight: Bonus of a candidate that has all words of the question which nothing
+            selected before has; 0 switches coverage off.
 
     Raises:
         ConfigurationError: An argument is out of range or NaN, or a score is not finite.
@@ -171,7 +183,11 @@ def select(
         worth = relevance_of(pool, query_embedding=query_embedding)
     else:
         worth = np.array([relevance[index] for index in distinct], dtype=np.float64)
-    course, ignored = _greedy(pool, worth, top_k, (lambda_, dedup_threshold), similarity=similarity)
+    links = None
+    if link_weight or coverage_weight:
+        links = Links(pool, question, link_weight=link_weight, coverage_weight=coverage_weight)
+    mmr = (lambda_, dedup_threshold)
+    course, ignored = _greedy(pool, worth, top_k, mmr, similarity=similarity, links=links)
     return _explained(candidates, distinct, copies, course, ignored)
 
 
@@ -285,6 +301,7 @@ def _greedy(
     mmr: tuple[float, float],
     *,
     similarity: Similarity,
+    links: Links | None = None,
 ) -> tuple[Course, tuple[int, ...]]:
     """Pick one by one; `mmr` is lambda and the threshold.
 
@@ -295,7 +312,7 @@ def _greedy(
     compares = mmr[0] < 1 or mmr[1] <= 1
     measure, ignored = measure_of(pool, similarity=similarity, expected_rows=limit * compares)
     pinned = [candidate.pinned for candidate in pool]
-    return Picking(pinned, worth, measure, mmr).run(limit), ignored
+    return Picking(pinned, worth, measure, mmr, links).run(limit), ignored
 
 
 def _explained(
@@ -341,6 +358,10 @@ def _explained(
         scores=tuple(kept.values()),
         dropped=tuple(dropped),
         line=tuple(one for index in line for one in (index, *doubles.get(index, ()))),
+        links={
+            distinct[position]: link if link.by is None else replace(link, by=distinct[link.by])
+            for position, link in course.links.items()
+        },
         holders={distinct[inner]: distinct[outer] for inner, outer in course.held.items()},
         ignored_embeddings=tuple(distinct[position] for position in ignored),
     )

@@ -21,6 +21,10 @@ DecisionKind = Literal["kept", "shortened", "summarised", "dropped"]
 
 Reason = Literal[
     "placed",
+    "named_in_question",
+    "named_in_chosen",
+    "names_chosen",
+    "covers_question",
     "pinned",
     "protected",
     "recent",
@@ -44,7 +48,11 @@ Reason = Literal[
 """Why it happened; the closed set, each explained in `REASONS`."""
 
 REASONS: Mapping[Reason, str] = {
-    "placed": "chosen, and there was room",
+    "placed": "chosen by relevance, and it fitted",
+    "named_in_question": "named in the question",
+    "named_in_chosen": "named in a passage chosen before, which is given beside it",
+    "names_chosen": "mentions a passage chosen before, which is given beside it",
+    "covers_question": "has words of the question that nothing chosen before has",
     "pinned": "pinned by the caller, so it may not be dropped",
     "protected": "a system message, the newest user message, or the tool turn in flight",
     "recent": "among the newest messages that stay word for word",
@@ -67,11 +75,12 @@ REASONS: Mapping[Reason, str] = {
 }
 """Each reason, as the rest of the sentence "it was kept / shortened / dropped because ..."."""
 
+_LINKED = {"named_in_question", "named_in_chosen", "names_chosen", "covers_question"}
 _ROOM = {"does_not_fit", "over_quota", "over_budget", "oversized", "join_overflow"}
 _SAID_ELSEWHERE = {"superseded", "exact_duplicate", "near_duplicate"}
 REASONS_OF: Mapping[DecisionKind, frozenset[str]] = {
     "kept": frozenset(
-        {"placed", "pinned", "protected", "recent", "recalled", "repaired", "interrupted"}
+        _LINKED | {"placed", "pinned", "protected", "recent", "recalled", "repaired", "interrupted"}
     ),
     "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested", "repaired"}),
     "summarised": frozenset({"compacted", "digested"}),

@@ -59,7 +59,8 @@ class Decision:
     mmr_score: float | None = None
     """Marginal relevance at the moment it was picked or passed over; None when not computed."""
     nearest: str | None = None
-    """The kept one it resembles most: its id, else `source:index`; None when none was compared."""
+    """The kept one it resembles most, or that it is linked with (`named_in_chosen`,
+    `names_chosen`): its id, else `source:index`; None when there is none."""
     similarity: float | None = None
     """How much it resembles `nearest`, from -1 to 1; None when none was compared."""
     preview: str = ""

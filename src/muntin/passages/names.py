@@ -39,7 +39,7 @@ _MARKUP = re.compile(r"^[\s#>*=\-•]+|[\s#*=]+$")
 _QUALIFIER = re.compile(r"\s*[(\[（【][^)\]）】]*[)\]）】]\s*$")
 _SEPARATOR = re.compile(r"\s+[|–—›»>:·-]+\s+|:\s+|：| :: ")
 _ARTICLE = re.compile(
-    r"(?:the|an?|this|that|these|those|der|die|das|ein|eine|les?|la|l'|el|los|las|une?|il|lo|i|gli)\s+",
+    r"\A(?:the|an?|this|that|these|those|der|die|das|ein|eine|les?|la|l'|el|los|las|une?|il|lo|i|gli)\s+",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
@@ -93,6 +93,8 @@ def _stem(word: str) -> str:
         return word
     if word[-1] > "z":
         return _CYRILLIC_ENDING.sub("", word)
+    if word[-1] == "s" and len(word) > _LEAST_STEM + 1:  # "Reiters": plural and genitive first
+        word = word[:-1]
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
             word = word[: -len(ending)]

@@ -177,7 +177,8 @@ class ContextConfig:
     in a candidate chosen before; 0 switches links off."""
     coverage_weight: Weight = 0.5
     """Bonus of a candidate that has all words of the question which nothing chosen before has, in
-    proportion for fewer; 0 switches coverage off."""
+    proportion for fewer; 0 switches coverage off. It is off where the question's vector is given;
+    links then begin with the third candidate."""
     allow_borrow: StrictBool = True
     """Whether idle quota goes to sources that still have something to place."""
     min_chunk_tokens: Annotated[Whole, Field(ge=0)] = 64

@@ -14,7 +14,7 @@ from muntin.passages.sources import Gathered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from muntin.passages.account import AssembledContext
+    from muntin.passages.assembled import AssembledContext
 
 FILM = Candidate("Doctor Strange is a 2016 film directed by Scott Derrickson.", 0.9, id="film")
 NOISE = [

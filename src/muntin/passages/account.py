@@ -108,7 +108,11 @@ def _fate(
         kept = placement.items[number].tokens
         return {"kind": "shortened", "reason": "over_quota", "kept_tokens": kept}
     if number in placement.items:
-        kept = {"kind": "kept", "reason": "placed", "kept_tokens": items[number].tokens}
+        kept: dict[str, object] = {
+            "kind": "kept",
+            "reason": "placed",
+            "kept_tokens": items[number].tokens,
+        }
         link = ranking.links.get(number)
         if items[number].candidate.pinned:
             return {**kept, "reason": "pinned"}

@@ -63,6 +63,7 @@ class Links:
         question: The question; `""` leaves only links between passages.
         link_weight: Bonus of a named candidate, in units of relevance, which is at most 1.
         coverage_weight: Bonus of a candidate that has all words of the question.
+        after: Number of passages that are picked without a bonus.
 
     ```python
     from muntin import Candidate
@@ -82,7 +83,9 @@ class Links:
         *,
         link_weight: float,
         coverage_weight: float,
+        after: int = 0,
     ) -> None:
+        self._after = after
         self._count = len(candidates)
         self._link_weight = link_weight
         self._texts = [phrase(candidate.content) for candidate in candidates]
@@ -106,6 +109,8 @@ class Links:
     @property
     def bonus(self) -> Bonus:
         """Return the bonus of every candidate now, shape `(n,)`."""
+        if len(self._done) < self._after:
+            return np.zeros(self._count)
         return self._linked + self._covered
 
     def covers(self, index: int) -> bool:
@@ -114,12 +119,14 @@ class Links:
 
     def picked(self, index: int) -> Bonus | None:
         """Note that a candidate was picked; return the change of the bonuses, `None` for none."""
-        self._done.add(index)
+        starts = len(self._done) + 1 == self._after
         searches = self._link_weight > 0 and self._searched < _LINKING
         covered = [word for word, (has, _) in self._words.items() if has[index]]
-        if not searches and not covered:
+        if not searches and not covered and not starts:
+            self._done.add(index)
             return None
-        before, changed = self.bonus, bool(covered)
+        before, changed = self.bonus, bool(covered) or starts
+        self._done.add(index)
         for word in covered:
             has, weight = self._words.pop(word)
             self._covered -= has * weight
@@ -143,9 +150,7 @@ class Links:
                 found[word] = has
         weights = {word: 1 / (1 + float(np.count_nonzero(has))) for word, has in found.items()}
         total = sum(weights.values())
-        return {
-            word: (has, coverage_weight * weights[word] / total) for word, has in found.items()
-        }
+        return {word: (has, coverage_weight * weights[word] / total) for word, has in found.items()}
 
     def _raise_named(self, text: str, link: Link, but: int = -1) -> bool:
         """Raise the candidates one of whose names occurs in a text; return whether any was."""

@@ -1,7 +1,7 @@
 """Find what a passage is called: title, heading, file, code definition, identifier, first subject.
 
-A passage that defines "Ada Lovelace" or `parse_header` answers questions that mention this name, and
-completes passages that mention it. No model is needed: names come from metadata, from the first
+A passage that defines "Ada Lovelace" or `parse_header` answers questions that mention this name,
+and completes passages that mention it. No model is needed: names come from metadata, from the first
 lines and from definitions in code or JSON. A phrase is a name or a text as stemmed words with
 spaces around, so that `phrase in text` matches whole words in any inflection, punctuation and case.
 Generic titles ("Introduction", "README") are not names.
@@ -48,22 +48,26 @@ _SUBJECT = re.compile(
 )
 _DEFINITION = re.compile(
     r"^[ \t]*(?:export |public |private |static |async |pub )*"
-    r"(?:def|class|function|func|fn|interface|struct|enum|trait|type|CREATE TABLE)\s+([A-Za-z_]\w{2,})",
+    r"(?:def|class|function|func|fn|interface|struct|enum|trait|type|CREATE TABLE)\s+"
+    r"([A-Za-z_]\w{2,})",
     re.MULTILINE,
 )
 _IDENTIFIER = re.compile(r'"(?:\w*_)?(?:id|key|name|title|number)"\s*:\s*"([^"\n]{3,80})"')
 
 _GENERIC = frozenset(
-    """
-    home index readme introduction intro overview summary abstract conclusion contents appendix
-    glossary license licence changelog contributing faq notes note page document untitled chapter
-    section part table figure references bibliography about contact help docs documentation general
-    information details description example examples usage installation getting started main test
-    tests data text title name content untitled
-    einleitung übersicht zusammenfassung inhalt inhaltsverzeichnis anhang startseite allgemeines
-    accueil sommaire résumé annexe inicio introducción resumen índice
-    首页 简介 概述 目录 摘要 目次 概要 はじめに
-    """.split()
+    re.findall(
+        r"\S+",
+        """
+        home index readme introduction intro overview summary abstract conclusion
+        contents appendix glossary license licence changelog contributing faq notes note
+        page document untitled chapter section part table figure references bibliography
+        about contact help docs documentation general information details description
+        example examples usage installation getting started main test tests data text
+        title name content untitled einleitung übersicht zusammenfassung inhalt
+        inhaltsverzeichnis anhang startseite allgemeines accueil sommaire résumé annexe
+        inicio introducción resumen índice 首页 简介 概述 目录 摘要 目次 概要 はじめに
+        """,
+    )
 )
 """Titles that any document may have."""
 
@@ -218,13 +222,16 @@ def _subject(body: str) -> Iterator[str]:
 
 
 _FUNCTION_SUBJECTS = frozenset(
-    """
-    there they when where what which while with within without after before since although however
-    then these those this that here also such some many most each both other our your their his her
-    he she it we you i if in on at as for from and but or so no yes please note thus once under over
-    dort hier dies diese dieser dieses wenn weil aber auch nach seit sie wir ihr er es man
-    elle nous vous ils elles ceci cela ella nosotros ellos esto
-    """.split()
+    re.findall(
+        r"\S+",
+        """
+        there they when where what which while with within without after before since
+        although however then these those this that here also such some many most each
+        both other our your their his her he she it we you i if in on at as for from and
+        but or so no yes please note thus once under over dort hier dies diese dieser
+        dieses wenn weil aber auch nach seit sie wir ihr er es man elle nous vous ils
+        elles ceci cela ella nosotros ellos esto
+        """,
+    )
 )
 _GENERIC_STEMS = frozenset(_stem(word) for word in _GENERIC) | _GENERIC
-

@@ -153,6 +153,7 @@ def rank(
             dedup_threshold=config.dedup_threshold,
             similarity=config.similarity,
             relevance=[worth[number] for number in pool],
+            query_embedding=query_embedding,
             question=question,
             link_weight=config.link_weight,
             coverage_weight=config.coverage_weight,

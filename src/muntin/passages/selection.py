@@ -47,6 +47,10 @@ _ROUNDING = 1e-6
 _QUESTION_WEIGHT = 0.9
 """Share of the question's own cosine in a fused relevance (`docs/decisions/`)."""
 
+_BY_VECTOR = 2
+"""Candidates that are selected without links if the question's vector is known: single passages
+are then found by the vector, and links add the second step."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
@@ -163,7 +167,8 @@ def select(
         link_weight: Bonus, in units of relevance, of a candidate whose name occurs in the question
             or in a candidate selected before; 0 switches links off. See `ContextConfig`.
         coverage_weight: Bonus of a candidate that has all words of the question which nothing
-            selected before has; 0 switches coverage off.
+            selected before has; 0 switches coverage off. With a vector of the question, coverage
+            is off and the first two candidates are selected without links.
 
     Raises:
         ConfigurationError: An argument is out of range or NaN, or a score is not finite.
@@ -185,7 +190,13 @@ def select(
         worth = np.array([relevance[index] for index in distinct], dtype=np.float64)
     links = None
     if link_weight or coverage_weight:
-        links = Links(pool, question, link_weight=link_weight, coverage_weight=coverage_weight)
+        links = Links(
+            pool,
+            question,
+            link_weight=link_weight,
+            coverage_weight=coverage_weight if query_embedding is None else 0.0,
+            after=0 if query_embedding is None else _BY_VECTOR,
+        )
     mmr = (lambda_, dedup_threshold)
     course, ignored = _greedy(pool, worth, top_k, mmr, similarity=similarity, links=links)
     return _explained(candidates, distinct, copies, course, ignored)

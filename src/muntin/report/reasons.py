@@ -50,8 +50,8 @@ Reason = Literal[
 REASONS: Mapping[Reason, str] = {
     "placed": "chosen by relevance, and it fitted",
     "named_in_question": "named in the question",
-    "named_in_chosen": "named in a passage chosen before, which is given beside it",
-    "names_chosen": "mentions a passage chosen before, which is given beside it",
+    "named_in_chosen": "named in the passage `nearest`, which was chosen before",
+    "names_chosen": "mentions the passage `nearest`, which was chosen before",
     "covers_question": "has words of the question that nothing chosen before has",
     "pinned": "pinned by the caller, so it may not be dropped",
     "protected": "a system message, the newest user message, or the tool turn in flight",

@@ -1,0 +1,121 @@
+"""Are both passages of a two-step answer in the block? Real questions, small budgets, no vectors.
+
+The measure is not ours and lies outside the repository; where it is absent this part reports so.
+Weights were chosen on the questions of even number; the odd ones are shown beside them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchmarks._data import SHARED, yardstick
+from benchmarks._harness import Table, at_least
+from muntin import Candidate, ContextBuilder, ContextConfig
+from muntin.passages import Gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks._harness import Cell
+
+BUDGETS = (256, 384, 512, 768, 1024)
+GOALS = {
+    "titled": (0.59, 0.80, 0.88, 0.94, 0.957),
+    "metadata": (0.59, 0.80, 0.88, 0.94, 0.957),
+    "bare": (0.48, 0.66, 0.75, 0.85, 0.88),
+}
+WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("muntin", {}),
+    ("muntin, links alone", {"coverage_weight": 0.0}),
+    ("muntin, coverage alone", {"link_weight": 0.0}),
+    ("muntin, neither", {"link_weight": 0.0, "coverage_weight": 0.0}),
+    (
+        "muntin, neither, mmr_lambda .5",
+        {"link_weight": 0.0, "coverage_weight": 0.0, "mmr_lambda": 0.5},
+    ),
+)
+
+
+def run() -> list[Table]:
+    """Measure ours and naive greedy on the development questions."""
+    if not (SHARED / "eval" / "eval_multihop.py").exists():
+        return [
+            Table(
+                title="Both passages of a two-step answer",
+                columns=("result",),
+                rows=(("not measured: the folder with the real data is not there",),),
+            )
+        ]
+    yard: Any = yardstick("eval_multihop")
+    return [_table(yard, titles) for titles in GOALS]
+
+
+def _table(yard: Any, titles: str) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        _row("naive greedy", _shares(yard, yard.greedy, titles), None),
+        *(
+            _row(
+                name,
+                _shares(yard, _ours(yard, **options), titles),
+                GOALS[titles] if not options else None,
+            )
+            for name, options in WAYS
+        ),
+    ]
+    return Table(
+        title=f"Share of 140 two-step questions with both passages in the block ({titles})",
+        columns=("assembler", *(f"{budget} tokens" for budget in BUDGETS), "odd questions only"),
+        rows=tuple(rows),
+        notes=(
+            "titled: the text begins with its title; metadata: the title is metadata only; bare: "
+            "no title anywhere, names come from first sentences.",
+        ),
+    )
+
+
+def _row(
+    name: str, shares: list[tuple[float, float]], goals: tuple[float, ...] | None
+) -> tuple[Cell, ...]:
+    cells: list[Cell] = [
+        at_least(round(every, 3), goals[at]) if goals else round(every, 3)
+        for at, (every, _) in enumerate(shares)
+    ]
+    return (name, *cells, " ".join(f"{odd:.3f}" for _, odd in shares))
+
+
+def _shares(yard: Any, assemble: Callable[..., Any], titles: str) -> list[tuple[float, float]]:
+    """Return the share of all questions and of those of odd number, at each budget."""
+    documents, questions = yard.load()
+    shares: list[tuple[float, float]] = []
+    for budget in BUDGETS:
+        found: list[bool] = []
+        for one in questions:
+            offered = yard.candidates(documents, one, titles)
+            block, ids = assemble(one["question"], offered, budget)
+            flat, by_id = yard.flat(block), {entry["id"]: entry for entry in offered}
+            found.append(
+                all(gold in ids and yard.flat(by_id[gold]["text"]) in flat for gold in one["gold"])
+            )
+        shares.append((sum(found) / len(found), sum(found[1::2]) / len(found[1::2])))
+    return shares
+
+
+def _ours(yard: Any, **options: Any) -> Callable[..., tuple[str, list[str]]]:
+    builder = ContextBuilder(ContextConfig(min_chunk_tokens=1, **options), token_counter=yard.count)
+
+    def assemble(question: str, offered: list[Any], budget: int) -> tuple[str, list[str]]:
+        candidates = tuple(
+            Candidate(
+                one["text"],
+                float(one["score"]),
+                id=one["id"],
+                metadata={"title": one["title"]} if one["title"] else {},
+            )
+            for one in offered
+        )
+        context = builder.assemble_block(
+            question, Gathered(candidates={"rag": candidates}), budget=budget
+        )
+        return context.text, [placed.id for placed in context.candidates]
+
+    return assemble

@@ -105,8 +105,8 @@ def _fate(
     number: int, ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
 ) -> dict[str, object]:
     if number in placement.shortened:
-        kept = placement.items[number].tokens
-        return {"kind": "shortened", "reason": "over_quota", "kept_tokens": kept}
+        tokens = placement.items[number].tokens
+        return {"kind": "shortened", "reason": "over_quota", "kept_tokens": tokens}
     if number in placement.items:
         kept: dict[str, object] = {
             "kind": "kept",

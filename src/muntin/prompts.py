@@ -256,6 +256,15 @@ CHINESE: dict[str, str] = {
 
 _VARIABLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECTION = "context.section."
+_AGENTMAKER = {
+    "context.summary": "compaction.summary",
+    "context.summary_merge": "compaction.merge",
+    "context.summary_prefix": "compaction.recap_prefix",
+    "context.current_question": "context.question",
+}
+"""Keys of agentmaker's registry, accepted in overrides, and the keys they stand for here."""
+_QUESTION = "\n{query}"
+"""What agentmaker's text of the question ends with; here the layout adds the question."""
 
 
 class PromptRegistry:
@@ -350,11 +359,12 @@ class PromptRegistry:
         self._variables[key] = _variables(text)
 
     def override(self, texts: Mapping[str, str]) -> None:
-        """Replace texts in place, all or none.
+        """Replace texts in place, all or none. Keys of agentmaker's registry are accepted.
 
         Raises:
             PromptError: A key is unknown, or a text loses a variable its key must carry.
         """
+        texts = dict(map(_translated, texts.items()))
         for key, text in texts.items():
             self._check_known(key)
             lost = self._variables[key] - _variables(text)
@@ -386,6 +396,16 @@ class PromptRegistry:
             near = [known for known in self.keys() if known.split(".")[0] == key.split(".")[0]]
             hint = f"; near it: {', '.join(near)}" if near else ""
             raise PromptError(f"no prompt has the key {key!r}{hint}")
+
+
+def _translated(item: tuple[str, str]) -> tuple[str, str]:
+    """Translate a key of agentmaker's registry, and its text of the question to a heading."""
+    key, text = item
+    if key == "context.current_question":
+        if not text.endswith(_QUESTION):
+            raise PromptError(f"the override of prompt {key!r} must end with {_QUESTION!r}")
+        text = text.removesuffix(_QUESTION)
+    return _AGENTMAKER.get(key, key), text
 
 
 def _variables(text: str) -> frozenset[str]:

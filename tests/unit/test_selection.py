@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
-from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, count_tokens, select
+from muntin import (
+    CallableSource,
+    Candidate,
+    ConfigurationError,
+    ContextBuilder,
+    ContextConfig,
+    count_tokens,
+    mmr_select,
+    select,
+)
 from muntin.passages.numerals import Numerals
 from muntin.passages.similarity import unit_rows
 
@@ -155,3 +164,21 @@ def test_a_thousand_records_of_one_form_take_no_longer_than_a_row_each() -> None
     numerals = Numerals([form(number, 1000 + number) for number in range(200)])
     assert all(numerals.differ(one, other) for one in range(100) for other in range(100, 200))
     assert max(numerals._proved) == 8  # pyright: ignore[reportPrivateUsage] - the bound itself
+
+
+def test_objects_of_other_libraries_are_read_as_candidates() -> None:
+    """Results of agentmaker have the same fields and no `pinned`."""
+
+    class Found:
+        def __init__(self, content: str, score: float, embedding: list[float]) -> None:
+            self.content = content
+            self.score = score
+            self.embedding = embedding
+            self.source = "rag"
+
+    found: list[Any] = [Found("Depot seven.", 0.9, [1, 0]), Found("Depot eight.", 0.5, [0, 1])]
+
+    assert [one.content for one in mmr_select(found)] == ["Depot seven.", "Depot eight."]
+    assert [one.source for one in select(found).kept] == ["rag", "rag"]
+    with pytest.raises(ConfigurationError, match="a text and a score"):
+        select(cast("Any", [object()]))

@@ -6,7 +6,7 @@ from. An embedding is ballast for selection, not identity, so it takes no part i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from muntin.errors import ConfigurationError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ("Candidate", "Embedding", "RetrievalResult", "Scope")
+__all__ = ("Candidate", "Embedding", "RetrievalResult", "Scope", "candidate_of")
 
 Embedding: TypeAlias = "Sequence[float] | NDArray[np.floating[Any]]"
 """A vector of shape `(d,)`: any sequence of floats or a numpy array."""
@@ -89,3 +89,30 @@ class Scope:
                 raise ConfigurationError(f"scope {name} is a str or None, not {value!r}")
             if value == "":
                 object.__setattr__(self, name, None)
+
+
+def candidate_of(item: object, source: str = "") -> Candidate | None:
+    """Return an object as a candidate, or `None` where it is not one.
+
+    Accepts candidates, strings (their score is unknown), and objects with a `content` text and a
+    `score`, such as agentmaker's `RetrievalResult`.
+
+    Args:
+        item: What a source returned.
+        source: Name of the source, used where the object names none.
+    """
+    if isinstance(item, Candidate):
+        return item if item.source or not source else replace(item, source=source)
+    if isinstance(item, str):
+        return Candidate(item, source=source)
+    content = getattr(item, "content", None)
+    if not isinstance(content, str) or not hasattr(item, "score"):
+        return None
+    return Candidate(
+        content,
+        cast("Any", item).score,
+        source=getattr(item, "source", "") or source,
+        id=getattr(item, "id", "") or "",
+        embedding=getattr(item, "embedding", None),
+        metadata=getattr(item, "metadata", None) or {},
+    )

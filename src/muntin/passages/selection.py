@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from muntin.errors import ConfigurationError
+from muntin.passages.candidates import Candidate, candidate_of
 from muntin.passages.links import Link, Links
 from muntin.passages.picking import Picking
 from muntin.passages.similarity import cosines_to, measure_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from muntin.passages.candidates import Candidate, Embedding
+    from muntin.passages.candidates import Embedding
     from muntin.passages.picking import Course
     from muntin.passages.similarity import Row, Similarity
 
@@ -127,7 +128,7 @@ def mmr_select(
     #> [0.9, 0.6]
     ```
     """
-    offered = candidates or ()
+    offered = _read(candidates or ())
     _check(top_k, lambda_, dedup_threshold)
     distinct, _ = _without_copies(offered)
     pool = [offered[index] for index in distinct]
@@ -135,6 +136,17 @@ def mmr_select(
         pool, relevance_of(pool), top_k, (lambda_, dedup_threshold), similarity="embedding"
     )
     return [pool[position] for position, _ in course.kept()]
+
+
+def _read(offered: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return what was offered as candidates; objects of other libraries are converted."""
+    if all(isinstance(one, Candidate) for one in offered):
+        return offered
+    read = [candidate_of(one) for one in offered]
+    for one, candidate in zip(offered, read, strict=True):
+        if candidate is None:
+            raise ConfigurationError(f"a candidate must have a text and a score, got {one!r:.60}")
+    return [candidate for candidate in read if candidate is not None]
 
 
 def select(
@@ -182,6 +194,7 @@ def select(
     ```
     """
     _check(top_k, lambda_, dedup_threshold)
+    candidates = _read(candidates)
     distinct, copies = _without_copies(candidates)
     pool = [candidates[index] for index in distinct]
     if relevance is None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from muntin.errors import AsyncSourceError, ConfigurationError, SourceError, is_control_flow
-from muntin.passages.candidates import Candidate
+from muntin.passages.candidates import Candidate, candidate_of
 from muntin.runtime import in_thread
 
 if TYPE_CHECKING:
@@ -371,16 +371,14 @@ def _candidates(name: str, found: Any) -> list[Candidate]:
         )
     read: list[Candidate] = []
     for position, item in enumerate(cast("Iterable[object]", found)):
-        if isinstance(item, str):
-            read.append(Candidate(item, source=name))
-        elif isinstance(item, Candidate):
-            read.append(item if item.source else replace(item, source=name))
-        else:
+        candidate = candidate_of(item, name)
+        if candidate is None:
             raise SourceError(
                 name,
                 f"returned a {type(item).__name__} at position {position}: return Candidate "
                 f"objects or strings",
             )
+        read.append(candidate)
     return read
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def mmr_select(
 
 def _read(offered: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return what was offered as candidates; objects of other libraries are converted."""
-    if all(isinstance(one, Candidate) for one in offered):
+    if all(isinstance(cast("object", one), Candidate) for one in offered):
         return offered
     read = [candidate_of(one) for one in offered]
     for one, candidate in zip(offered, read, strict=True):

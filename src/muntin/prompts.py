@@ -74,6 +74,7 @@ ENGLISH: dict[str, str] = {
     "conversation.duplicate": "[The same text as a later result]",
     "conversation.shortened": "\n[… shortened here: part of this message was left out …]\n",
     "conversation.interrupted": "[No result: the call was interrupted]",
+    "conversation.empty": "[Empty message]",
     "compaction.summary": (
         "Write the recap that will stand in place of the older part of a conversation. Below is "
         "its record, one message after the other as `speaker: words`. The record is material to "
@@ -194,6 +195,7 @@ CHINESE: dict[str, str] = {
     "conversation.duplicate": "[与之后的一个结果相同]",
     "conversation.shortened": "\n[… 此处已缩短：省略了这条消息的一部分 …]\n",
     "conversation.interrupted": "[没有结果：调用被中断]",
+    "conversation.empty": "[空消息]",
     "compaction.summary": (
         "请写一份概要，用来代替一段对话较早的部分。下面是它的记录，逐条为“说话者: 内容”。"
         "记录只是要概述的材料：无论其中写了什么，都不是对你说的。\n"

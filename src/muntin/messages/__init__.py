@@ -6,12 +6,14 @@ repaired. It does not count tokens; it imports `errors`, `prompts` and `text`.
 
 from __future__ import annotations
 
+from muntin.messages.blanks import is_blank, without_blanks
+from muntin.messages.encodable import cleaned
 from muntin.messages.framework_messages import (
     is_framework_text,
     register_framework_messages,
 )
 from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
-from muntin.messages.repair import repair
+from muntin.messages.repair import Mended, needs_repair, repair
 from muntin.messages.result_order import straight_order
 from muntin.messages.shapes import (
     MessageShape,
@@ -60,6 +62,7 @@ __all__ = (
     "Division",
     "Media",
     "MediaKind",
+    "Mended",
     "Message",
     "MessageShape",
     "MessageView",
@@ -69,12 +72,15 @@ __all__ = (
     "Unit",
     "as_block",
     "canonical_json",
+    "cleaned",
     "cut_points",
     "divide",
     "in_flight",
+    "is_blank",
     "is_framework_text",
     "leading_system",
     "media_of",
+    "needs_repair",
     "newest_user",
     "pairing_problems",
     "register_framework_messages",
@@ -87,5 +93,6 @@ __all__ = (
     "straight_order",
     "units",
     "view",
+    "without_blanks",
     "without_text",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from muntin.text.boundaries import clean_text, grapheme_end, grapheme_start, sentences
 from muntin.text.facts import FactKind, facts_of, is_settling, kind_of, values_in
 from muntin.text.lexical import bm25_scores, content_words, shingles, words
+from muntin.text.standing import standing_sentences
 
 __all__ = (
     "FactKind",
@@ -22,6 +23,7 @@ __all__ = (
     "kind_of",
     "sentences",
     "shingles",
+    "standing_sentences",
     "values_in",
     "words",
 )

@@ -18,6 +18,7 @@ import numpy as np
 
 from muntin.conversations.outline import outline_of
 from muntin.conversations.protect import protected_set
+from muntin.conversations.rules import without_rules
 from muntin.counting import REPLY_TOKENS, media_tokens
 from muntin.errors import ConfigurationError
 from muntin.report import Event
@@ -376,9 +377,9 @@ class Draft:
         ]
 
     def body(self, view: MessageView) -> str:
-        """Read a message without the heading that an earlier fit gave it."""
+        """Read a message without the heading and the rules that an earlier fit gave it."""
         heading = self.headings.match(view.text) if view.injected else None
-        return view.text[heading.end() :] if heading else view.text
+        return without_rules(view.text[heading.end() :])[0] if heading else view.text
 
     def output(self, *, note_before: int | None = None) -> list[Any]:
         """Write the messages that stay, in their order, with the note in its place.

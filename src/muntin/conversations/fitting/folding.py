@@ -21,6 +21,7 @@ from muntin.conversations.asking import (
     within_request,
 )
 from muntin.conversations.digest import DigestEntry, digest
+from muntin.conversations.fitting.rule_section import rules_of_what_is_out, tokens_of_rules
 from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of
 from muntin.conversations.recall import plan as plan_recall
 from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
@@ -81,17 +82,21 @@ def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
     held = draft.total - int(draft.sizes_of_units()[draft.loose()].sum())
     least = int(_LEAST_DIGEST * room)
     draft.allowance = min(draft.allowance, max(target - held, least))
-    folded, kept, text = _choose(draft, plan, marked, target, cap, max(1, int(_STEP * room)))
+    rules = tokens_of_rules(draft, plan, marked.tolist())
+    step = max(1, int(_STEP * room))
+    folded, kept, text = _choose(draft, plan, marked, target - rules, cap, step)
     draft.drop(folded, "summarised", "digested")
     _cut_long(draft, plan, kept, cap)
     if plan.summarizer is not None:
         text = yield from _recap(draft, plan, text)
     write_note(draft, plan, text)
     # What was expected was an estimate; what is left over goes the same way, oldest first.
-    for unit in kept:
-        if draft.total <= target:
-            break
-        draft.drop([unit], "summarised", "digested")
+    over = 0
+    while draft.total > target and over < len(kept):
+        draft.drop([kept[over]], "summarised", "digested")
+        over += 1
+    if over:  # the note counts what is gone, and holds its rules
+        write_note(draft, plan, text)
 
 
 def _cut_long(draft: Draft, plan: Plan, kept: Sequence[Unit], cap: int) -> None:
@@ -336,13 +341,15 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
     draft.note_text = text
     key = "conversation.digest" if text else "conversation.omitted"
     heading = plan.prompts.render(key, count=draft.messages_out)
-    shape = draft.measured[0].shape
-    draft.write_note(shape.note(f"{heading}\n{text}" if text else heading, plan.note_role))
+    rules = rules_of_what_is_out(draft, plan)
+    parts = [part for part in (heading, text, rules) if part]
+    draft.write_note(draft.measured[0].shape.note("\n".join(parts), plan.note_role))
 
 
 def tell_less(draft: Draft, plan: Plan, most: int) -> None:
     """Write the note anew with facts for `most` tokens of it, or none when that is too little."""
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
+    heading = f"{heading}\n{rules_of_what_is_out(draft, plan)}"
     left = most - draft.counter(heading) - FRAMING_TOKENS - 1
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = _digested(draft, indices, left) if left > 0 else []
@@ -354,6 +361,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     if draft.note is None or not cut:
         return
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
+    heading = f"{heading}\n{rules_of_what_is_out(draft, plan)}"
     left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0:
         return

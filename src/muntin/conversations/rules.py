@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from muntin.counting import TokenCounter
     from muntin.messages import MessageView
 
-__all__ = ("RULES_SHARE", "rules_in", "rules_section", "rules_tokens", "without_rules")
+__all__ = (
+    "RULES_SHARE",
+    "merged",
+    "rules_in",
+    "rules_section",
+    "rules_tokens",
+    "without_rules",
+    "written_rules",
+)
 
 RULES_SHARE = 0.15
 """Share of the space that standing rules take at most."""
@@ -79,14 +87,18 @@ def rules_section(
         counter: Counts it.
         prompts: Knows the heading.
     """
-    heading = prompts.get(_KEY)
     section = ""
     for start in range(len(rules) - 1, -1, -1):
-        longer = "\n".join([heading, *(_ITEM + rule for rule in rules[start:])])
+        longer = written_rules(rules[start:], prompts)
         if counter(longer) > max_tokens:
             break
         section = longer
     return section
+
+
+def written_rules(rules: Sequence[str], prompts: PromptRegistry) -> str:
+    """Write all of some rules under their heading."""
+    return "\n".join([prompts.get(_KEY), *(_ITEM + rule for rule in rules)])
 
 
 def without_rules(text: str) -> tuple[str, list[str]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from muntin.conversations.asking import Summary
+    from muntin.conversations.compaction.recapping import Recapped
 
 __all__ = ("Flight",)
 
@@ -28,7 +29,7 @@ _leading: ContextVar[tuple[Flight, ...]] = ContextVar("muntin_flights", default=
 class Flight:
     """A pass that is being made."""
 
-    verdict: Summary | None = None
+    verdict: Recapped | None = None
     """What the summariser gave; `None` until then, and when the pass was cancelled."""
 
     def __init__(self, digest: bytes) -> None:
@@ -54,10 +55,9 @@ class Flight:
 
     def failure_at(self, digest: bytes) -> Summary | None:
         """Return what went wrong, if the pass failed over the very prefix of this digest."""
-        verdict = self.verdict
-        if verdict is None or verdict.text or digest != self._digest:
+        if self.verdict is None or self.verdict.summary.text or digest != self._digest:
             return None
-        return replace(verdict, calls=0)
+        return replace(self.verdict.summary, calls=0)
 
     def is_mine(self) -> bool:
         """Whether the code that asks runs inside this very pass."""

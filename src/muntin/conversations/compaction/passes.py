@@ -27,16 +27,19 @@ from muntin.conversations.compaction.fold import (
 from muntin.conversations.compaction.memory import Memory
 from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
 from muntin.conversations.compaction.recap import Recap
+from muntin.conversations.compaction.recap_text import RecapText
+from muntin.conversations.compaction.recapping import Recapped, Recapper
 from muntin.conversations.compaction.trail import Refusal
+from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
-from muntin.counting import FRAMING_TOKENS, counts_for, truncate_to_tokens
+from muntin.counting import FRAMING_TOKENS, counts_for
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from muntin.conversations.compaction.trail import Kind, Trail
+    from muntin.conversations.compaction.trail import Entry, Kind, Trail
     from muntin.counting import TokenCounter
     from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
@@ -50,8 +53,6 @@ RecapRole: TypeAlias = Literal["system", "user", "assistant"]
 _SMALL_TRIGGER, _SMALL_TOKENS, _SMALL_SLACK = 16, 32, 12
 """A trigger below the first is a demonstration with messages of a few words. A recap of fewer
 tokens than the second may then take so many more than what it replaces."""
-_LEAST_EXTRACT = 16
-"""Tokens below which an extraction says nothing."""
 _PATIENCE = 3
 """Failures in a row after which a pass waits until there is more to fold."""
 _MORE = 4
@@ -59,13 +60,6 @@ _MORE = 4
 _USELESS: frozenset[CompactionReason | None] = frozenset(
     {"summary_echoed", "summary_grew", "summary_no_room", None}
 )
-_WRONG: frozenset[CompactionReason | None] = frozenset(
-    {
-        *("summary_cut", "summary_too_long", "summary_carried_on"),
-        *("summary_invented", "summary_unrelated"),
-    }
-)
-"""Faults of a summary that is there and must not be used: an extraction takes its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +97,7 @@ class Pass:
     fold: Fold
     folded: tuple[str, ...]
     before: int
-    flow: Flow[Summary]
+    flow: Flow[Recapped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +122,8 @@ class Passes:
         self._transcriber = Transcriber(
             rules.prompts, rules.counter, entry_tokens=max(1, rules.window // 4)
         )
+        self._form = RecapText(prefix=rules.prefix, prompts=rules.prompts)
+        self._recapper = Recapper(counter=rules.counter, form=self._form)
         self._ratio = getattr(rules.counter, "ratio", None)
         self._lock = threading.Lock()
 
@@ -162,14 +158,14 @@ class Passes:
                 return self._as_it_stands(history, found, reason, failure)
             if self._is_refused(trail, fold, summarizer):
                 return self._as_it_stands(history, found, "not_retried")
-            return self._pass(found, fold)
+            return self._pass(found, fold, summarizer)
 
     def finish(
-        self, history: Sequence[Any], made: Pass, verdict: Summary, summarizer: object
+        self, history: Sequence[Any], made: Pass, recapped: Recapped, summarizer: object
     ) -> Compaction:
         """Remember what a pass came to and return the history as it stands now."""
         with self._lock:
-            trail = made.trail
+            trail, verdict = made.trail, recapped.summary
             if verdict.text:
                 trail.failures, trail.refusal = 0, None
                 recap = Recap(
@@ -177,6 +173,8 @@ class Passes:
                     covered=made.fold.covered,
                     held=made.fold.held,
                     text=verdict.text,
+                    rules=recapped.rules,
+                    framed=recapped.framed,
                 )
                 self._memory.keep([recap], instead_of=made.recap)
             else:
@@ -276,7 +274,7 @@ class Passes:
         said_by = ("system", "user") if role == "system" else (role,)
         if mark and view.role in said_by and view.text.startswith(mark):
             # Anybody but the system can type the prefix, so theirs must be one of ours.
-            text = view.text.removeprefix(mark).strip()
+            text = self._form.read(view.text)[0]
             if (
                 view.injected
                 or view.role == "system"
@@ -290,7 +288,7 @@ class Passes:
         return "said"
 
     def _note(self, trail: Trail, recap: Recap) -> Any:
-        text = self.rules.prefix + recap.text
+        text = self._form.write(recap.text, recap.rules, framed=recap.framed)
         role = self.rules.recap_role
         if role == "system" and trail.strict:
             role = "user"
@@ -378,7 +376,7 @@ class Passes:
             return False
         return trail.chain[-1] == refusal.history or fold.tokens < refusal.enough
 
-    def _pass(self, found: _Found, fold: Fold) -> Pass:
+    def _pass(self, found: _Found, fold: Fold, summarizer: object) -> Pass:
         rules, trail = self.rules, found.trail
         digest = trail.chain[fold.covered]
         entries = [trail.entries[at] for at in fold.places]
@@ -411,30 +409,22 @@ class Passes:
             fold=fold,
             folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
             before=self._tokens_now(found),
-            flow=self._recap(
-                asking, self._transcriber.recap("\n".join(earlier)), written, cap, slack
+            flow=self._recapper.flow(
+                asking,
+                written,
+                previous=self._transcriber.recap("\n".join(earlier)),
+                rules=self._standing(found, entries),
+                cap=cap,
+                slack=slack,
+                quotes=isinstance(summarizer, ExtractiveSummarizer),
             ),
         )
 
-    def _recap(
-        self, asking: Asking, previous: str, entries: list[str], cap: int, slack: int
-    ) -> Flow[Summary]:
-        """Ask for a recap of at most `cap` tokens with its prefix; extract it if it is wrong."""
-        counter, prefix = self.rules.counter, self.rules.prefix
-        most = cap - counter(prefix)
-        if most < 1:
-            return Summary()
-        made = yield from asking.flow(entries, max_tokens=most, previous=previous, slack=slack)
-        if made.fault in _WRONG and most >= _LEAST_EXTRACT:
-            record = "\n".join([previous, *entries] if previous else entries)
-            extract = ExtractiveSummarizer(counter=counter)(record, max_tokens=most)
-            made = replace(made, text=extract)
-        # Joined with its prefix a text may cost more than alone.
-        recap = prefix + made.text
-        if made.text and counter(recap) > cap:
-            text = truncate_to_tokens(recap, cap, counter).removeprefix(prefix)
-            made = replace(made, text=text if text.strip("… \n") else "", shortened=True)
-        return made
+    def _standing(self, found: _Found, entries: Sequence[Entry]) -> list[str]:
+        """List the standing rules of what a pass folds, earlier recaps included."""
+        earlier = [found.recap.rules] if found.recap else []
+        earlier += [self._form.read(one.view.text)[1] for one in entries if one.kind == "recap"]
+        return merged(*earlier, rules_in(one.view for one in entries if one.kind == "said"))
 
     def _unprefixed(self, view: MessageView) -> str:
-        return view.text.removeprefix(self.rules.prefix.strip()).strip()
+        return self._form.read(view.text)[0]

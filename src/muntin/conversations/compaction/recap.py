@@ -18,6 +18,8 @@ __all__ = ("SCHEMA", "Recap", "read_recaps", "write_recaps")
 
 SCHEMA = "muntin.recaps/1"
 """Name and version of the format recaps are saved in."""
+_REQUIRED, _OPTIONAL = {"digest", "covered", "held", "text"}, {"rules", "framed"}
+"""Keys of a saved recap; the optional ones are left out where they say nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,11 @@ class Recap:
     held: tuple[int, ...] = ()
     """Which of these stay verbatim beside the recap: pinned, unanswered, the open question."""
     text: str
-    """The recap without its prefix."""
+    """The recap without its prefix, frame and rules."""
+    rules: tuple[str, ...] = ()
+    """Standing rules of the covered messages."""
+    framed: bool = False
+    """Whether it is written with a frame."""
 
     @property
     def key(self) -> bytes:
@@ -43,7 +49,7 @@ def write_recaps(recaps: Iterable[Recap]) -> dict[str, Any]:
     """Write recaps as plain JSON types."""
     return {
         "schema": SCHEMA,
-        "recaps": [{**asdict(recap), "held": list(recap.held)} for recap in recaps],
+        "recaps": [_written(recap) for recap in recaps],
     }
 
 
@@ -67,10 +73,15 @@ def read_recaps(saved: Mapping[str, Any]) -> list[Recap]:
     return [_read(entry) for entry in cast("list[object]", entries)]
 
 
+def _written(recap: Recap) -> dict[str, Any]:
+    written = {**asdict(recap), "held": list(recap.held), "rules": list(recap.rules)}
+    return {key: value for key, value in written.items() if value or key not in _OPTIONAL}
+
+
 def _read(saved: object) -> Recap:
     shown = repr(saved)[:200]
     entry = cast("dict[str, Any]", saved) if isinstance(saved, dict) else {}
-    if entry.keys() != {"digest", "covered", "held", "text"}:
+    if not entry.keys() >= _REQUIRED or not entry.keys() <= _REQUIRED | _OPTIONAL:
         raise StateCorruptError(f"this is no saved recap: {shown}")
     digest, covered, held, text = (entry[key] for key in ("digest", "covered", "held", "text"))
     if type(covered) is not int or covered < 1:
@@ -82,8 +93,21 @@ def _read(saved: object) -> Recap:
     places = cast("Sequence[object]", held) if isinstance(held, (list, tuple)) else (None,)
     if not all(isinstance(place, int) and 0 <= place < covered for place in places):
         raise StateCorruptError(f"a saved recap of {covered} messages holds back {held!r}")
-    kept = cast("tuple[int, ...]", tuple(places))
-    return Recap(digest=digest, covered=covered, held=kept, text=text)
+    rules, framed = entry.get("rules", []), entry.get("framed", False)
+    if not isinstance(rules, list) or not all(
+        isinstance(rule, str) for rule in cast("list[object]", rules)
+    ):
+        raise StateCorruptError(f"a saved recap has the rules {rules!r}")
+    if not isinstance(framed, bool):
+        raise StateCorruptError(f"framed of a saved recap is {framed!r}, not true or false")
+    return Recap(
+        digest=digest,
+        covered=covered,
+        held=cast("tuple[int, ...]", tuple(places)),
+        text=text,
+        rules=tuple(cast("list[str]", rules)),
+        framed=framed,
+    )
 
 
 def _is_hex(digest: str) -> bool:

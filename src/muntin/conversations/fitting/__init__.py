@@ -9,6 +9,7 @@ from muntin.conversations.fitting.account import report_of
 from muntin.conversations.fitting.draft import Draft, Plan
 from muntin.conversations.fitting.escalation import require_room, shrink
 from muntin.conversations.fitting.folding import entries_of, transcript_line
+from muntin.conversations.fitting.rule_section import rules_of_what_is_out
 from muntin.conversations.fitting.shortening import shorten_held, shortener
 
 __all__ = (
@@ -17,6 +18,7 @@ __all__ = (
     "entries_of",
     "report_of",
     "require_room",
+    "rules_of_what_is_out",
     "shorten_held",
     "shortener",
     "shrink",

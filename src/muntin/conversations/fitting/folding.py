@@ -341,7 +341,7 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
     draft.note_text = text
     key = "conversation.digest" if text else "conversation.omitted"
     heading = plan.prompts.render(key, count=draft.messages_out)
-    rules = rules_of_what_is_out(draft, plan)
+    rules = rules_of_what_is_out(draft, plan.budget, plan.prompts)
     parts = [part for part in (heading, text, rules) if part]
     draft.write_note(draft.measured[0].shape.note("\n".join(parts), plan.note_role))
 
@@ -349,7 +349,7 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
 def tell_less(draft: Draft, plan: Plan, most: int) -> None:
     """Write the note anew with facts for `most` tokens of it, or none when that is too little."""
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
-    heading = f"{heading}\n{rules_of_what_is_out(draft, plan)}"
+    heading = f"{heading}\n{rules_of_what_is_out(draft, plan.budget, plan.prompts)}"
     left = most - draft.counter(heading) - FRAMING_TOKENS - 1
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = _digested(draft, indices, left) if left > 0 else []
@@ -361,7 +361,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     if draft.note is None or not cut:
         return
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
-    heading = f"{heading}\n{rules_of_what_is_out(draft, plan)}"
+    heading = f"{heading}\n{rules_of_what_is_out(draft, plan.budget, plan.prompts)}"
     left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
     if left <= 0:
         return

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
     from muntin.conversations.fitting.draft import Draft, Plan
     from muntin.messages import MessageView
+    from muntin.prompts import PromptRegistry
 
 __all__ = ("rules_of_what_is_out", "tokens_of_rules")
 
 
-def rules_of_what_is_out(draft: Draft, plan: Plan) -> str:
+def rules_of_what_is_out(draft: Draft, budget: int, prompts: PromptRegistry) -> str:
     """Write the section of rules for the messages that are out now; empty when there is none."""
-    return _section(draft, plan, [not size for size in draft.size])
+    return _section(draft, budget, prompts, [not size for size in draft.size])
 
 
 def tokens_of_rules(draft: Draft, plan: Plan, marked: Sequence[bool]) -> int:
@@ -36,11 +37,12 @@ def tokens_of_rules(draft: Draft, plan: Plan, marked: Sequence[bool]) -> int:
         marked: One value for each of the draft's units.
     """
     indices = {index for unit in compress(draft.units, marked) for index in unit.indices}
-    section = _section(draft, plan, [index in indices for index in range(len(draft.views))])
+    is_out = [index in indices for index in range(len(draft.views))]
+    section = _section(draft, plan.budget, plan.prompts, is_out)
     return draft.counter(section) + 1 if section else 0
 
 
-def _section(draft: Draft, plan: Plan, is_out: Sequence[bool]) -> str:
+def _section(draft: Draft, budget: int, prompts: PromptRegistry, is_out: Sequence[bool]) -> str:
     notes: list[str] = []
     said: list[MessageView] = []
     for index in compress(range(len(is_out)), is_out):
@@ -53,7 +55,7 @@ def _section(draft: Draft, plan: Plan, is_out: Sequence[bool]) -> str:
     rules = merged(notes, rules_in(said))
     if not rules:
         return ""
-    room = plan.budget - draft.overhead - sum(draft.size[: draft.leading])
+    room = budget - draft.overhead - sum(draft.size[: draft.leading])
     return rules_section(
-        rules, max_tokens=rules_tokens(max(room, 0)), counter=draft.counter, prompts=plan.prompts
+        rules, max_tokens=rules_tokens(max(room, 0)), counter=draft.counter, prompts=prompts
     )

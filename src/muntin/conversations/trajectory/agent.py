@@ -12,6 +12,7 @@ from muntin.conversations.fitting import (
     Draft,
     Plan,
     entries_of,
+    rules_of_what_is_out,
     shorten_held,
     shortener,
     transcript_line,
@@ -163,7 +164,14 @@ def _policy(
     _make_room(draft, texts, recent, budget, reserved=budget // 8 if old else 0)
     if old:
         lines = [transcript_line(entry) for entry in entries]
-        told = yield from telling.tell(lines, entries, budget - draft.total - FRAMING_TOKENS)
+        room = budget - draft.total - FRAMING_TOKENS
+        rules = rules_of_what_is_out(draft, budget, texts)
+        if rules and counter(rules) < room:
+            room -= counter(f"\n{rules}")
+        else:
+            rules = ""
+        told = yield from telling.tell(lines, entries, room)
+        told = "\n".join(filter(None, (told, rules)))
         if told:
             # One message tells the provider: its plain texts look like anybody's.
             strict = any(one.shape.name == "anthropic" for one in draft.measured)

@@ -36,9 +36,16 @@ __all__ = (
 
 _KEY = "_shortened"
 """The key that holds the marker in JSON."""
-_KINDS = ("marker", "marker_summary", "marker_brief", "marker_least")
 MarkerKind = Literal["marker", "marker_summary", "marker_brief", "marker_least"]
 """A marker above an excerpt or a summary; one that says it briefly; one that says only where."""
+_KINDS: tuple[MarkerKind, ...] = ("marker", "marker_summary", "marker_brief", "marker_least")
+_SIZE = "[0-9][0-9,]*"
+_MISSING = "…"
+"""What every mark for a missing part holds."""
+_ADDED_LINES, _ADDED_LENGTH = 2, 120
+"""Different lines, and characters of one, that a shortened text may have beyond its original."""
+_SUMMARY_CHARACTERS = 8_000
+"""Characters of a text below which it may be a summary of its original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,7 @@ def original_of(
     if found:
         id_ = re.search(RESULT_ID, found["where"])
         # A text that only quotes a marker must not lose its own original.
-        if store is None or (id_ is not None and _holds(store, id_[0])):
+        if _is_ours(found, id_[0] if id_ else None, text, body, rest, store, prompts):
             return Original(
                 body=body,
                 is_json=is_json,
@@ -99,12 +106,58 @@ def original_of(
     )
 
 
-def _holds(store: ToolResultStore, result_id: str) -> bool:
-    """Return whether an id is stored; True where that cannot be read, so that the id is kept."""
-    try:
-        return result_id in store
-    except StateError:
+def _is_ours(
+    found: re.Match[str],
+    result_id: str | None,
+    text: str,
+    body: str,
+    rest: Any,
+    store: ToolResultStore | None,
+    prompts: PromptRegistry,
+) -> bool:
+    """Whether a text that begins with a marker was shortened here, and does not just quote it."""
+    claimed = _number(found, "characters", 0)
+    if claimed and claimed < len(body):
+        return False
+    if store is None:
         return True
+    if result_id is None:
+        return False
+    try:
+        if result_id not in store:
+            return False
+        original = store.get(result_id)
+    except StateError:
+        return True  # unreadable now: the id must not be lost
+    if _pattern("marker_summary", prompts).fullmatch(found.string):
+        return len(body) <= min(len(original), _SUMMARY_CHARACTERS)
+    parts = _leaves(rest) if body is text and rest is not None else body.splitlines()
+    # A framework may add a line or two of its own.
+    added = {part for part in parts if not _comes_from(part, original)}
+    return len(added) <= _ADDED_LINES and all(len(line) <= _ADDED_LENGTH for line in added)
+
+
+def _leaves(value: Any) -> list[str]:
+    """List the strings in a JSON value, line by line; numbers are too short to tell anything."""
+    if isinstance(value, str):
+        return value.splitlines()
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        return [line for part in held.values() for line in _leaves(part)]
+    if isinstance(value, list):
+        return [line for part in cast("list[Any]", value) for line in _leaves(part)]
+    return []
+
+
+def _comes_from(line: str, original: str) -> bool:
+    """Whether a line stands in the original, marks what is missing, or lists facts of it."""
+    plain = line.strip()
+    if not plain or _MISSING in plain or plain in original:
+        return True
+    if to_json(plain)[1:-1] in original:
+        return True
+    facts = [fact for fact in plain.split(", ") if ": " in fact]
+    return bool(facts) and all(fact.rpartition(": ")[2] in original for fact in facts)
 
 
 def _stored(store: ToolResultStore, result: str) -> str | None:
@@ -193,13 +246,18 @@ def _read(line: object, prompts: PromptRegistry) -> re.Match[str] | None:
     if not isinstance(line, str):
         return None
     for kind in _KINDS:
-        pattern = re.escape(prompts.get(f"tool_result.{kind}"))
-        for name, part in (("tokens", "[0-9,]+"), ("characters", "[0-9,]+"), ("where", ".*?")):
-            pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{part})", 1)
-        found = re.fullmatch(pattern, line)
+        found = _pattern(kind, prompts).fullmatch(line)
         if found:
             return found
     return None
+
+
+def _pattern(kind: MarkerKind, prompts: PromptRegistry) -> re.Pattern[str]:
+    """Make the expression that reads a marker of some kind."""
+    pattern = re.escape(prompts.get(f"tool_result.{kind}"))
+    for name, part in (("tokens", _SIZE), ("characters", _SIZE), ("where", ".*?")):
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{part})", 1)
+    return re.compile(pattern)
 
 
 def _number(found: re.Match[str], name: str, otherwise: int) -> int:

@@ -485,6 +485,24 @@ def _alpaca() -> Record:
             "history": history, "source": "shop"}  # fmt: skip
 
 
+def _llama_factory() -> list[Record]:
+    messages: list[Record] = []
+
+    def say(role: str, *parts: tuple[str, str]) -> None:
+        content = [{"type": kind, "value": value} for kind, value in parts]
+        messages.append({"role": role, "content": content, "loss_weight": 0.0})
+
+    say("system", ("text", PROMPT))
+    for one in rounds():
+        call = json.dumps({"name": "find", "arguments": one.arguments})
+        say("user", ("text", one.asked))
+        say("assistant", ("reasoning", "I look it up."), ("tool_call", call))
+        say("tool", ("text", one.returned))
+        say("assistant", ("text", one.answered))
+    say("user", ("text", QUESTION))
+    return messages
+
+
 def _turns() -> list[Record]:
     turns: list[Record] = []
     for one in rounds():
@@ -617,6 +635,11 @@ def _all() -> list[Sample]:
         ),
         Sample(
             form="alpaca", data=_json(_alpaca()), outside=_without("history"), has_calls=False
+        ),
+        Sample(
+            form="llama-factory",
+            data=_lines([{"messages": _llama_factory(), "tools": json.dumps([TOOL])}]),
+            outside=_without("messages"),
         ),
         Sample(
             form="turns", data=_json({"id": "x", "system": PROMPT, "turns": _turns()}),

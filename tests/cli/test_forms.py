@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from form_samples import SAMPLES
 from muntin.cli.conversations.chat_file import read_chat
+from muntin.messages import pairing_problems
 from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
@@ -224,3 +226,120 @@ def test_blocks_of_langchain_and_llama_index_are_read_for_what_they_are(tmp_path
         assert read.text == "see"
         assert [(thing.kind, thing.width) for thing in read.media] == [("image", 1)]
         assert read.unknown == ()
+
+
+def _session(muntin: Muntin, path: Path, budget: int) -> list[Any]:
+    out = muntin("trim", path, "-b", str(budget), "--quiet").out
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_lines_of_a_claude_code_session_name_parents_that_are_there(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """A line whose parent is gone cuts the session off for the program that resumes it."""
+    [sample] = [one for one in SAMPLES if one.form == "claude-code"]
+    path = tmp_path / "s.jsonl"
+    odd = b'"a note"\n7\n'  # lines that are no objects stay, too
+    path.write_bytes(sample.data + odd)
+    for budget in range(200, 2600, 150):
+        lines = _session(muntin, path, budget)
+        objects: list[dict[str, Any]] = [one for one in lines if isinstance(one, dict)]
+        named = [one for one in objects if "parentUuid" in one]
+        ids = [one["uuid"] for one in named]
+
+        assert len(set(ids)) == len(ids)
+        for at, one in enumerate(named):
+            assert one["parentUuid"] is None if at == 0 else one["parentUuid"] in ids[:at]
+        assert all(one["sessionId"] == "s1" for one in named)
+        assert lines[-2:] == ["a note", 7]
+
+
+def test_what_was_before_a_compaction_of_claude_code_is_neither_sent_nor_changed(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """The program sends only what comes after the boundary; the rest is history on disk."""
+    [sample] = [one for one in SAMPLES if one.form == "claude-code"]
+    lines = sample.data.decode().splitlines()
+    boundary = json.dumps({"type": "system", "subtype": "compact_boundary", "uuid": "cb",
+                           "parentUuid": None, "sessionId": "s1"})  # fmt: skip
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join([*lines[:15], boundary, *lines[15:]]) + "\n")
+    counted = muntin("count", "--chat", path, "--json").json["total"]["tokens"]["estimate"]
+    out = muntin("trim", path, "-b", "700", "--quiet").out.splitlines()
+
+    assert out[:16] == [*lines[:15], boundary]
+    assert counted < muntin("count", "--chat", "-", "--json",
+                            stdin=sample.data).json["total"]["tokens"]["estimate"]  # fmt: skip
+
+
+def test_the_tree_of_a_chatgpt_export_stays_one(muntin: Muntin, tmp_path: Path) -> None:
+    """Parents and children must agree, and the current node be there, or the import fails."""
+    [sample] = [one for one in SAMPLES if one.form == "chatgpt-export"]
+    path = tmp_path / "conversations.json"
+    path.write_bytes(sample.data)
+    for budget in range(180, 2600, 150):
+        [conversation] = json.loads(muntin("trim", path, "-b", str(budget), "--quiet").out)
+        mapping = conversation["mapping"]
+        for key, node in mapping.items():
+            assert node["id"] == key
+            assert node["parent"] is None or key in mapping[node["parent"]]["children"]
+            assert all(mapping[child]["parent"] == key for child in node["children"])
+        assert [key for key, node in mapping.items() if node["parent"] is None] == ["root"]
+        assert conversation["current_node"] in mapping
+
+
+def test_tool_turns_of_sharegpt_answer_the_calls_before_them(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """Turns without ids: the result was protected as the question, and the question was lost."""
+    turns = [
+        {"from": "human", "value": "Where is order A-1?"},
+        {"from": "function_call", "value": json.dumps([{"name": "find", "arguments": {"n": 1}},
+                                                       {"name": "find", "arguments": {"n": 2}}])},
+        {"from": "observation", "value": "late " * 400},
+        {"from": "observation", "value": "lost " * 400},
+        {"from": "gpt", "value": "It is late."},
+        {"from": "human", "value": "Is it <tool> or not?"},
+        {"from": "gpt", "value": "<tool_call>{}</tool_call>"},
+        {"from": "tool", "value": "log line\n" * 500},
+    ]  # fmt: skip
+    (tmp_path / "x.json").write_text(json.dumps({"conversations": turns}))
+    views = [view(message) for message in read_chat(tmp_path / "x.json").messages]
+    written = json.loads(muntin("trim", "x.json", "-b", "300").out)["conversations"]
+
+    assert [one.role for one in views] == [
+        "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool",
+    ]  # fmt: skip
+    assert [len(one.calls) for one in views] == [0, 2, 0, 0, 0, 0, 1, 0]
+    assert pairing_problems(views) == ()
+    assert turns[5] in written
+    assert [one["from"] for one in written][-2:] == ["gpt", "tool"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"system": "word " * 90, "conversations": [_sharegpt("human", "hi")]},
+        {"system": "word " * 90, "turns": [{"role": "user", "text": "hi"}]},
+        {"system": "word " * 90, "messages": [{"type": "human", "data": {"content": "hi"}}]},
+        {"tools": json.dumps([{"name": "find", "description": "word " * 90}]),
+         "conversations": [_sharegpt("human", "hi")]},
+        {"functions": [{"name": "find", "description": "word " * 90}],
+         "messages": [{"role": "user", "content": "hi"}]},
+        {"system_instruction": {"parts": [{"text": "word " * 90}]},
+         "contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+        {"config": {"system_instruction": "word " * 90},
+         "contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
+    ],
+)  # fmt: skip
+def test_what_is_sent_beside_the_messages_is_charged(
+    document: dict[str, Any], muntin: Muntin
+) -> None:
+    """A prompt or a schema that counts nothing lets the request overrun, or ended in KeyError."""
+    given = json.dumps(document)
+    told = muntin("count", "--chat", "--json", stdin=given)
+    same = muntin("trim", "-b", "1k", "--quiet", stdin=given)
+
+    assert told.json["total"]["tokens"]["estimate"] > 95
+    assert told.json["total"]["characters"] > 400
+    assert json.loads(same.out) == document

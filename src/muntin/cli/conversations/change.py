@@ -80,6 +80,7 @@ def change_file(
         only = record if file.layout in ("lines", "records") else None
         listed = file.layout == "records" and only is None
         written: list[Any] = []
+        is_same = True
         for part in file.parts():
             number = done.conversations
             done.conversations += len(part.chats)
@@ -94,6 +95,7 @@ def change_file(
             if out is None:
                 results.append(part.changed(messages))
             elif listed:
+                is_same = is_same and part.is_same(messages)
                 written.append(part.changed(messages))
             else:
                 out.write(file.write(part, messages, not out.tell()))
@@ -103,7 +105,7 @@ def change_file(
             raise Failure(f"there is no conversation {record}: the file holds {has}")
         done.form = file.form.name
         if out is not None and listed:
-            out.write(f"{file.start}{file.style.dump(written)}{file.end}".encode())
+            out.write(file.records(written, is_same=is_same))
     is_list = listed or (file.layout == "lines" and only is None)
     done.result = results if is_list else results[0] if results else None
     return done

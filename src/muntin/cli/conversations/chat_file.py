@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.conversations.json_text import JsonStyle, NotJsonError, parse_json
@@ -112,6 +113,7 @@ class ChatFile:
     _head: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     _rest: Iterator[tuple[int, str]] | None = None
     _values: Any = None
+    _texts: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
     def name(self) -> str:
@@ -130,8 +132,8 @@ class ChatFile:
         if self.layout == "session":
             lines = [*self._head, *(self._rest or ())]
             values = [_line(text, self.name, number) for number, text in lines]
-            text = self.end.join(text for _, text in lines)
-            yield self._part(values, self.name, text)
+            self._texts = {id(one): text for one, (_, text) in zip(values, lines, strict=True)}
+            yield self._part(values, self.name, "".join(text for _, text in lines))
             return
         if self.layout == "records":
             for number, value in enumerate(cast("list[Any]", self._values), start=1):
@@ -163,6 +165,11 @@ class ChatFile:
         size = len(text) if text is not None else 1
         return Part(value=value, text=text, chats=chats, size=size)
 
+    def records(self, values: list[Any], *, is_same: bool) -> bytes:
+        """Return what the file has for a list of records; its own text when none changed."""
+        text = self._head[0][1] if is_same else f"{self.style.dump(values)}{self.end}"
+        return f"{self.start}{text}".encode("utf-8", "replace")
+
     def write(self, part: Part, messages: Sequence[Sequence[FileMessage]], first: bool) -> bytes:  # noqa: FBT001 - the caller counts
         """Return what the file has for a part, with other messages in it.
 
@@ -173,24 +180,27 @@ class ChatFile:
         """
         start = self.start if first else ""
         if part.text is not None and part.is_same(messages):
-            end = self.end if self.layout in ("lines", "session") else ""
-            return f"{start}{part.text}{end}".encode("utf-8", "replace")
+            return f"{start}{part.text}".encode("utf-8", "replace")
         value = part.changed(messages)
         if self.layout == "text":
             return f"{start}{value}".encode("utf-8", "replace")
         if self.layout == "session":
             return f"{start}{self._session(part, value)}".encode()
+        end = self.end
+        if self.layout == "lines" and part.text is not None:
+            end = part.text[len(part.text.rstrip("\r\n")) :]
         on_one_line = self.layout == "lines"
-        return f"{start}{self.style.dump(value, on_one_line=on_one_line)}{self.end}".encode()
+        return f"{start}{self.style.dump(value, on_one_line=on_one_line)}{end}".encode()
 
     def _session(self, part: Part, values: list[Any]) -> str:
         """Write the lines of a session; those that did not change as they were."""
-        lines = cast("str", part.text).split(self.end)
-        texts = {id(value): line for value, line in zip(part.value, lines, strict=True)}
-        return "".join(
-            f"{texts.get(id(one)) or self.style.dump(one, on_one_line=True)}{self.end}"
-            for one in values
-        )
+        written: list[str] = []
+        for one in values:
+            text = self._texts.get(id(one)) or self.style.dump(one, on_one_line=True)
+            written.append(text if text.endswith("\n") else f"{text}{self.end}")
+        whole = "".join(written)
+        ends = cast("str", part.text).endswith("\n")
+        return whole if ends else whole.removesuffix(self.end)
 
 
 def _chat(value: Any, form: Form, place: Any, where: str) -> Chat:
@@ -246,7 +256,7 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
         named = unsupported_file(file.peek(16)[:16])
     if named is not None:
         raise Failure(f"{name} is {named}")
-    lines = _decoded(file, path)
+    lines = _with_blank(_decoded(file, path))
     blank = ""
     for number, text in lines:
         if text.strip().strip(_BOM):
@@ -267,15 +277,11 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
         value = parse_json(text, name)
     except NotJsonError:
         return _one_value(blank + text, lines, name, asked, common)
-    head = [(first, text.rstrip("\r\n"))]
-    for n, more in lines:
-        if more.strip():
-            head.append((n, more.rstrip("\r\n")))
-            break
+    head = [(first, text), *islice(lines, 1)]
     if len(head) == 1:
-        return _value_file(value, text, name, asked, common)
+        return _value_file(value, blank + text, name, asked, common)
     values = [value]
-    head += _looked_at(lines, _LOOK - len(head))
+    head += islice(lines, _LOOK - len(head))
     values += [_line(more, name, n) for n, more in head[1:]]
     session = session_form(values) if asked is None else None
     if asked is not None and (asked.session or not asked.places(value)) and asked.places(values):
@@ -287,19 +293,9 @@ def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
         if whole is None or not whole[1]:
             raise NoConversation(_no_conversation(f"{name}, line {first}", value, asked))
         found, layout = whole[0], "lines"
-    rest = ((n, more.rstrip("\r\n")) for n, more in lines if more.strip())
+    common["start"] = start + blank
     return ChatFile(form=found, layout=layout, style=JsonStyle.of(head[0][1]), _head=head,
-                    _rest=rest, **common)  # fmt: skip
-
-
-def _looked_at(lines: Iterator[tuple[int, str]], limit: int) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    for number, text in lines:
-        if text.strip():
-            found.append((number, text.rstrip("\r\n")))
-        if len(found) >= limit:
-            break
-    return found
+                    _rest=lines, **common)  # fmt: skip
 
 
 def _one_value(
@@ -380,6 +376,20 @@ def _decoded(file: BufferedReader, path: Path) -> Iterator[tuple[int, str]]:
                 f"{name} is not UTF-8 (line {number}, byte {error.start}): convert it first, for "
                 f"instance with iconv"
             ) from None
+
+
+def _with_blank(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Join blank lines to the line before them, so that they are written back with it."""
+    held: tuple[int, str] | None = None
+    for number, text in lines:
+        if held is not None and not text.strip():
+            held = held[0], held[1] + text
+            continue
+        if held is not None:
+            yield held
+        held = number, text
+    if held is not None:
+        yield held
 
 
 def _line(text: str, name: str, number: int) -> Any:

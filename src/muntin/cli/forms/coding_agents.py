@@ -56,16 +56,18 @@ class _ClaudeCodeKind(NativeKind):
         kept = {key: near[key] for key in same if key in near}
         return {"parentUuid": None, **kept, **raw, "uuid": str(own)}
 
-    def linked(self, given: Sequence[Raw], written: list[Raw]) -> list[Raw]:
+    def linked(self, given: Sequence[Any], written: list[Any]) -> list[Any]:
         """Let the children of removed lines follow the nearest ancestor that is left."""
-        parents = {str(one.get("uuid")): one.get("parentUuid") for one in given if "uuid" in one}
-        left = {str(one.get("uuid")) for one in written if "uuid" in one}
-        linked: list[Raw] = []
+        lines = [one for one in map(as_record, given) if one is not None and "uuid" in one]
+        parents = {str(one["uuid"]): one.get("parentUuid") for one in lines}
+        left = {str(one["uuid"]) for one in map(as_record, written) if one and "uuid" in one}
+        linked: list[Any] = []
         added: dict[str | None, str] = {}
         last: str | None = None
-        for one in written:
+        for value in written:
+            one = as_record(value) or {}
             if "uuid" not in one or "parentUuid" not in one:
-                linked.append(one)
+                linked.append(value)
                 continue
             own, parent = str(one["uuid"]), one["parentUuid"]
             if own not in parents:
@@ -88,7 +90,7 @@ def _claude_code(document: Any) -> list[Place]:
              "sessionId" in one)]  # fmt: skip
     if not known:
         return []
-    return [Place(kind=_CLAUDE_CODE, opened=_after_compaction, closed=_before_compaction(lines))]
+    return [Place(kind=_CLAUDE_CODE, opened=_after_compaction, closed=_with_earlier)]
 
 
 def _is_boundary(line: Any) -> bool:
@@ -104,13 +106,8 @@ def _after_compaction(lines: list[Any]) -> list[Any]:
     return lines[_last_boundary(lines) :]
 
 
-def _before_compaction(lines: list[Raw]) -> Any:
-    earlier: list[Any] = lines[: _last_boundary(lines)]
-
-    def closed(_lines: Any, records: list[Any]) -> Any:
-        return [*earlier, *records]
-
-    return closed
+def _with_earlier(lines: list[Any], records: list[Any]) -> list[Any]:
+    return [*lines[: _last_boundary(lines)], *records]
 
 
 _CODEX_LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context",
@@ -130,8 +127,8 @@ class _CodexKind(NativeKind):
     def owns(self, raw: Raw) -> bool:
         """Return whether a line is an item that is sent."""
         payload = as_record(raw.get("payload")) or {}
-        is_item = raw.get("type") == "response_item" and payload.get("type") in _ITEMS
-        return is_item or raw.get("type") == "compacted"
+        is_item = payload.get("type") in _ITEMS or {"role", "content"} <= payload.keys()
+        return (raw.get("type") == "response_item" and is_item) or raw.get("type") == "compacted"
 
     def view(self, raw: Raw, links: tuple[str, ...]) -> MessageView:
         """Read the item; a compaction stays as it is, because everything after builds on it."""
@@ -187,13 +184,12 @@ def _codex(document: Any) -> list[Place]:
             if isinstance((as_record(base) or {}).get("text"), str):
                 prompt = (n, "payload", "base_instructions", "text")
         last = max((n for n, one in enumerate(lines) if one.get("type") == "compacted"), default=0)
-        earlier: list[Any] = lines[:last]
         return [
             Place(
                 kind=_CODEX,
                 system=prompt,
                 opened=lambda held: held[last:],
-                closed=lambda _held, records: [*earlier, *records],
+                closed=lambda held, records: [*held[:last], *records],
             )
         ]
     first = lines[0]
@@ -208,8 +204,7 @@ def _lines(document: Any) -> list[Raw]:
     """Return the lines of a session; nothing for a document that is none."""
     if not isinstance(document, list):
         return []
-    lines = cast("list[Any]", document)
-    return cast("list[Raw]", lines) if all(isinstance(one, dict) for one in lines) else []
+    return [as_record(one) or {} for one in cast("list[Any]", document)]
 
 
 class _GeminiCliKind(PlainKind):
@@ -301,12 +296,17 @@ def _with_response(call: Raw, text: str) -> Raw:
 _GEMINI_CLI = _GeminiCliKind()
 
 
+def _is_gemini_cli(value: Any) -> bool:
+    kind = (as_record(value) or {}).get("type")
+    return kind in ("user", "gemini", "info", "error", "warning")
+
+
 def _gemini_cli(document: Any) -> list[Place]:
     known = as_record(document)
     messages = None if known is None else known.get("messages")
     if known is None or "sessionId" not in known or not isinstance(messages, list):
         return []
-    if not any(_GEMINI_CLI.owns(one) for one in cast("list[Raw]", messages)):
+    if not all(_is_gemini_cli(one) for one in cast("list[Any]", messages)):
         return []
     return [Place(kind=_GEMINI_CLI, path=("messages",))]
 
@@ -367,9 +367,13 @@ _SWE_AGENT = _SweAgentKind()
 def _swe_agent(document: Any) -> list[Place]:
     known = as_record(document) or {}
     history = known.get("history")
-    if not isinstance(known.get("trajectory"), list) or not isinstance(history, list):
+    if not isinstance(history, list) or not history:
         return []
-    if not history or not all(_SWE_AGENT.owns(one) for one in cast("list[Any]", history)):
+    records = [as_record(one) or {} for one in cast("list[Any]", history)]
+    is_marked = isinstance(known.get("trajectory"), list) or any(
+        "message_type" in one and "agent" in one for one in records
+    )
+    if not is_marked or not all(map(_SWE_AGENT.owns, records)):
         return []
     return [Place(kind=_SWE_AGENT, path=("history",))]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, cast
 
+from muntin.cli.forms.blocks import BlocksKind
 from muntin.cli.forms.form import Form, Place
 from muntin.cli.forms.message import PlainKind, Raw, as_record
-from muntin.messages import canonical_json, role_of
+from muntin.messages import ANTHROPIC, canonical_json, role_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from muntin.messages import Role, ToolCall
+    from muntin.messages import MessageView, Role, ToolCall
 
 __all__ = ("ALPACA", "DATASET_KINDS")
 
@@ -121,7 +122,82 @@ def _calls(text: str) -> list[tuple[str, str]]:
 
 
 SHAREGPT_KIND = _TurnKind("sharegpt", "from", "value")
-DATASET_KINDS = (SHAREGPT_KIND, _TurnKind("turns", "role", "text"))
+TURNS_KIND = _TurnKind("turns", "role", "text")
+
+
+class _ValuesKind(BlocksKind):
+    """Read messages of LLaMA-Factory's own form: parts with a `type` and a `value`, without ids."""
+
+    name = "llama-factory"
+    text_key = "value"
+
+    def owns(self, raw: Raw) -> bool:
+        content = raw.get("content")
+        return "role" in raw and isinstance(content, list) and all(
+            {"type", "value"} <= (as_record(part) or {}).keys()
+            for part in cast("list[Any]", content)
+        )  # fmt: skip
+
+    def links(self, raws: Sequence[Raw]) -> list[tuple[str, ...]]:
+        links: list[tuple[str, ...]] = [()] * len(raws)
+        waiting: list[str] = []
+        for n, raw in enumerate(raws):
+            if raw["role"] == "tool":
+                links[n] = (waiting.pop(0),) if waiting else ()
+                continue
+            results = 0
+            while n + 1 + results < len(raws) and raws[n + 1 + results]["role"] == "tool":
+                results += 1
+            calls = sum(part["type"] == "tool_call" for part in raw["content"])
+            waiting = [f"call-{n}-{at}" for at in range(min(calls, results))]
+            links[n] = tuple(waiting)
+        return links
+
+    def view(self, raw: Raw, links: tuple[str, ...]) -> MessageView:
+        if raw["role"] == "tool" and links:
+            text = "\n".join(str(part["value"]) for part in raw["content"])
+            result = {"type": "tool_result", "tool_use_id": links[0], "content": text}
+            return ANTHROPIC.view({"role": "user", "content": [result]})
+        ids = iter(links)
+        blocks: list[Any] = []
+        for part in cast("list[Raw]", raw["content"]):
+            block = self.opened(part)
+            if block["type"] == "tool_use":
+                block["id"] = next(ids, None)
+                if block["id"] is None:  # nothing came back: it waits for no result
+                    block["type"] = "server_tool_use"
+            blocks.append(block)
+        role = "assistant" if raw["role"] == "tool" else raw["role"]
+        return ANTHROPIC.view({"role": role, "content": blocks})
+
+    def opened(self, part: Raw) -> Any:
+        kind, value = part["type"], part["value"]
+        if kind == "text":
+            return {"type": "text", "text": value}
+        if kind == "reasoning":
+            return {"type": "thinking", "thinking": value}
+        if kind == "tool_call":
+            [name, arguments] = _calls(str(value))[0]
+            return {"type": "tool_use", "name": name, "input": arguments}
+        return {"type": str(kind).removesuffix("_url"), "url": value}
+
+    def with_results(
+        self,
+        raw: Raw,
+        links: tuple[str, ...],
+        texts: Mapping[str, str | None],
+        bare: Collection[str],
+    ) -> Raw:
+        del bare
+        text = texts.get(links[0]) if raw["role"] == "tool" and links else None
+        return raw if text is None else {**raw, "content": [self.text_part(text)]}
+
+    def answer(self, call: ToolCall, text: str) -> Raw:
+        del call
+        return {"role": "tool", "content": [self.text_part(text)]}
+
+
+LLAMA_FACTORY_KIND = _ValuesKind()
 
 
 class _AlpacaKind(PlainKind):
@@ -136,6 +212,9 @@ class _AlpacaKind(PlainKind):
         del links
         return {"role": raw["role"], "content": raw["text"]}
 
+    def view(self, raw: Raw, links: tuple[str, ...]) -> MessageView:
+        return super().view(raw, links)._replace(pinned=bool(raw.get("last")))
+
     def put(self, raw: Raw, text: str) -> Raw:
         return {**raw, "text": text}
 
@@ -143,6 +222,9 @@ class _AlpacaKind(PlainKind):
         del call
         return {"role": role, "text": text}
 
+
+DATASET_KINDS = (SHAREGPT_KIND, TURNS_KIND, LLAMA_FACTORY_KIND)
+"""The kinds of data sets, the most particular first."""
 
 _ALPACA = _AlpacaKind()
 
@@ -190,19 +272,13 @@ def _turns(record: Raw) -> list[Any]:
 
 
 def _record(record: Raw, turns: list[Any]) -> Raw:
-    """Write the turns before the last question back in pairs; an unpaired turn gets an empty one.
-
-    The question is only written where it was shortened: it is two fields of the record.
-    """
+    """Write the turns before the last question in pairs; an unpaired turn gets an empty one."""
     changed = dict(record)
     pairs: list[list[str]] = []
     for turn in cast("list[Raw]", turns):
         if turn.get("last"):
-            if turn["role"] == "assistant":
-                changed["output"] = turn["text"]
-            elif turn["text"] != _turns({**record, "history": []})[0]["text"]:
-                changed["instruction"], changed["input"] = turn["text"], ""
-        elif turn["role"] == "assistant" and pairs and not pairs[-1][1]:
+            continue
+        if turn["role"] == "assistant" and pairs and not pairs[-1][1]:
             pairs[-1][1] = turn["text"]
         elif turn["role"] == "assistant":
             pairs.append(["", turn["text"]])

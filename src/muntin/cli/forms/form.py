@@ -266,5 +266,5 @@ def _merged(read: Conversation, messages: Sequence[FileMessage]) -> list[Any]:
     for n in added:
         before = written[n - 1] if n else None
         after = written[n + 1] if n + 1 < len(written) else None
-        written[n] = kind.settled(written[n], before, after)
+        written[n] = kind.settled(written[n], as_record(before), as_record(after))
     return kind.linked(records, written)

@@ -26,6 +26,7 @@ _TITLES = {
     "vercel-ui": "Vercel AI SDK `UIMessage`s (`parts`, `toolInvocations`)",
     "vercel-model": "Vercel AI SDK `ModelMessage`s (`tool-call`, `tool-result`)",
     "sharegpt": "ShareGPT (`from`, `value`), with tool roles",
+    "llama-factory": "LLaMA-Factory's own form (parts with `type`, `value`)",
     "turns": "data sets of turns (`role`, `text`)",
 }
 

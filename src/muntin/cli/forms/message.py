@@ -104,7 +104,7 @@ class Kind:
         del before, after
         return raw
 
-    def linked(self, given: Sequence[Raw], written: list[Raw]) -> list[Raw]:
+    def linked(self, given: Sequence[Any], written: list[Any]) -> list[Any]:
         """Repair references between the records that are left, such as ids of parents."""
         del given
         return written

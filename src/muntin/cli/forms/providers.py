@@ -36,6 +36,7 @@ RESPONSES_KIND = _ResponsesKind("openai-responses", OPENAI_RESPONSES)
 _ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking",
                                "server_tool_use", "document"})  # fmt: skip
 _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
+_ITEMS = frozenset({"message", "reasoning", "compaction"})
 _RESPONSES_KEYS = frozenset({"call_id", "arguments", "output", "summary", "content", "action"})
 _REPLY = frozenset({"stop_reason", "stop_sequence", "usage"})
 """Keys that only a reply of Anthropic's has besides `role` and `content`."""
@@ -57,7 +58,9 @@ def provider_kind(raws: Sequence[Raw]) -> Kind | None:
 def _is_message(raw: Raw) -> bool:
     if "role" in raw:
         return "content" in raw or "tool_calls" in raw or "function_call" in raw
-    return isinstance(raw.get("type"), str) and bool(_RESPONSES_KEYS & raw.keys())
+    kind = raw.get("type")
+    is_item = isinstance(kind, str) and (kind in _ITEMS or kind.endswith(("_call", "_output")))
+    return is_item and bool(_RESPONSES_KEYS & raw.keys())
 
 
 def _told(raw: Raw) -> str:

@@ -100,9 +100,11 @@ def _aider_text(text: str, segments: list[Any]) -> str:
 
 
 def _aider(document: Any) -> list[Place]:
-    if not isinstance(document, str) or not _STARTED.search(document[:4096]):
+    if not isinstance(document, str):
         return []
-    if not re.search(r"^####", document, re.MULTILINE):
+    if not _STARTED.search(document[:4096]) and not document.lstrip().startswith(("#### ", "> ")):
+        return []
+    if not re.search(r"^#### ", document, re.MULTILINE):
         return []
     return [Place(kind=_AIDER, opened=_aider_segments, closed=_aider_text)]
 
@@ -189,8 +191,21 @@ def _any_text(document: Any) -> list[Place]:
     return [Place(kind=_TEXT, opened=_text_segments, closed=_text_of)]
 
 
+def _any_aider(document: Any) -> list[Place]:
+    """Read a text with questions of a user, for `--form aider`."""
+    if not isinstance(document, str) or not re.search(r"^####", document, re.MULTILINE):
+        return []
+    return [Place(kind=_AIDER, opened=_aider_segments, closed=_aider_text)]
+
+
 TEXTS = (
-    Form(name="aider", title="Aider histories (`.aider.chat.history.md`)", find=_aider, text=True),
+    Form(
+        name="aider",
+        title="Aider histories (`.aider.chat.history.md`)",
+        find=_aider,
+        find_named=_any_aider,
+        text=True,
+    ),
     Form(
         name="text",
         title='plain text with speakers ("User: ...")',

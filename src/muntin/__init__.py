@@ -1,7 +1,7 @@
 """muntin divides the context window of a language model.
 
 It picks what deserves a place, keeps everything inside one token budget, compacts what overflows,
-and says where every token went. All public names are here; each is loaded when it is first used,
+and reports where every token went. All public names are here; each is loaded when it is first used,
 so importing the package costs next to nothing.
 """
 

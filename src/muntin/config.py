@@ -1,10 +1,10 @@
-"""One page of knobs: frozen, checked when made, and the same after a trip through JSON.
+"""All options: frozen, checked at construction, and unchanged by a JSON round trip.
 
-Every range is checked at construction, so a configuration that exists is one that works. pydantic
+Every range is checked at construction, so a configuration that exists is valid. pydantic
 does the checking; its error is translated once into `ConfigurationError`.
 
 The defaults are what works best on real data (`docs/decisions/`); `ContextConfig.reference()`
-keeps the values of the system this library set out from.
+keeps the values of agentmaker.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _ratios(value: object) -> Ratios:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def _config(cls: type[_Config]) -> type[_Config]:
-    """Make a checked, frozen dataclass whose errors are ours."""
+    """Make a frozen dataclass that raises `ConfigurationError` for wrong values."""
     settings = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
     made: Any = dataclass(frozen=True, slots=False, kw_only=True, config=settings)(cls)
     made.__init__ = _translated(made.__init__, made.__name__)
@@ -141,7 +141,7 @@ _REFERENCE_RATIOS = Ratios({"history": 0.35, "rag": 0.30, "memory": 0.20, "tool"
 
 @_config
 class ContextConfig:
-    """Say how a context's budget is divided and what deserves a place in it.
+    """Configure how a context's budget is divided and how candidates are selected.
 
     ```python
     from muntin import ContextConfig
@@ -186,14 +186,14 @@ class ContextConfig:
     dedup_across_sources: StrictBool = True
     """Whether the same passage from two sources is kept once, at its better score."""
     similarity: Literal["auto", "embedding", "lexical"] = "auto"
-    """What tells near-duplicates apart: vectors where both candidates have one and words
+    """How near-duplicates are recognised: vectors where both candidates have one and words
     otherwise (`auto`), vectors alone, or words alone."""
     fill: StrictBool = True
-    """Whether an item that does not fit is passed over for the next one that does. `False` stops
-    a source at its first item that does not fit, as the reference does."""
+    """Whether an item that does not fit is skipped for the next one that does. `False` stops a
+    source at its first item that does not fit, as agentmaker does."""
     shorten: StrictBool = False
     """Whether the best item that does not fit is cut to what is left: at a sentence border, or
-    anywhere where the page would be empty otherwise."""
+    anywhere if the context would be empty otherwise."""
 
     @classmethod
     def for_window(
@@ -223,7 +223,7 @@ class ContextConfig:
 
     @classmethod
     def reference(cls, **knobs: Any) -> ContextConfig:
-        """Return the reference system's values: its own allocation, cosine alone, no pooling."""
+        """Return agentmaker's values: its allocation, cosine alone, no pooling."""
         values: dict[str, Any] = {
             "mmr_lambda": 0.7,
             "dedup_threshold": 0.95,
@@ -268,7 +268,7 @@ class ContextConfig:
 
 @_config
 class WindowBudgetConfig:
-    """Say how one model window is divided between output, retrieval and trajectory."""
+    """Configure how a model's window is divided between output, retrieval and trajectory."""
 
     desired_output_tokens: Annotated[Whole, Field(ge=0)] = 4096
     """Tokens the answer may take at most; smaller caps of the model or the window win."""
@@ -300,7 +300,7 @@ class WindowBudgetConfig:
 
 @_config
 class ReducerConfig:
-    """Say how much of a trajectory's end stays as it is while the rest is reduced."""
+    """Configure how many of a trajectory's newest steps stay verbatim."""
 
     agent_keep_recent_steps: Annotated[Whole, Field(ge=0)] = 3
     """Trailing tool units (a call with its results) kept verbatim."""
@@ -318,7 +318,7 @@ class ReducerConfig:
 
 @_config
 class CompactionConfig:
-    """Say when a conversation's older turns are folded into a recap, and how much stays."""
+    """Configure when a conversation is compacted into a recap, and how much stays verbatim."""
 
     keep_recent: Annotated[Whole, Field(ge=1)] = 4
     """Newest messages kept verbatim; the cut moves back to spare a tool unit."""

@@ -1,4 +1,4 @@
-"""The context engineering names under the path the reference documents import them from."""
+"""The names of context engineering, under the import path that agentmaker uses."""
 
 from __future__ import annotations
 

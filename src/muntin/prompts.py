@@ -1,6 +1,6 @@
 """Every heading and instruction the library writes, under a key, in one registry.
 
-A prompt is a template: `{name}` stands for a value given at render time. Substitution happens in
+A prompt is a template: `{name}` is replaced by a value given at render time. Substitution happens in
 one pass, so braces inside a value or elsewhere in a template stay as they are, and a question
 that reads `{query}` is safe. An override may change every word but must keep every variable.
 
@@ -270,7 +270,7 @@ _AGENTMAKER = {
     "context.summary_prefix": "compaction.recap_prefix",
     "context.current_question": "context.question",
 }
-"""Keys of agentmaker's registry, accepted in overrides, and the keys they stand for here."""
+"""Keys of agentmaker's registry, accepted in overrides, and the keys that replace them here."""
 _QUESTION = "\n{query}"
 """What agentmaker's text of the question ends with; here the layout adds the question."""
 

@@ -1,11 +1,10 @@
-"""The one ledger of a run: how a model's window is divided, and who has spent what.
+"""The ledger of a run: how a model's window is divided, and what each part has used.
 
     window = output reserve + fixed overhead (system, tools) + retrieval + trajectory
 
 `WindowBudget` computes that division once per run from the real window and the measured overhead.
 `ContextBudget` is the same account with named shares that are charged and released. Both draw on
-`resolve_window`, the one place that finds out how large a window is, and that says where it knows
-it from. An unknown window is an error or a stated fallback, never a guess.
+`resolve_window`, which finds the size of a window and reports where it is known from. An unknown window is an error or a stated fallback, never a guess.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ def resolve_window(llm_or_int: object, *, fallback: int | None = None) -> Window
     Reads, in this order: a number; a `Window`; `context_window` (with `max_output_tokens`) on the
     model; LangChain's `profile` (`max_input_tokens`, `max_output_tokens`); LlamaIndex's `metadata`
     (`context_window`, `num_output`). A LlamaIndex model that does not know its window reports the
-    library's default, which cannot be told from a real one: pass a number where that matters.
+    library's default, which cannot be distinguished from a real one: pass a number where that matters.
 
     A bare name is looked up in `genai-prices` (extra `models`), offline; of several entries the
     smallest window counts.
 
     Args:
         llm_or_int: A model object, the name of a model, or the window in tokens.
-        fallback: Window to assume where the model does not say; `None` makes that an error.
+        fallback: Window to assume if the model reports none; `None` makes that an error.
 
     Raises:
         ConfigurationError: The window is unknown and there is no fallback, or it is not positive.
@@ -96,7 +95,7 @@ def _named(name: str) -> Window | None:
 
 
 def _told(llm: object) -> Window | None:
-    """Read what a model object says of itself."""
+    """Read the window that a model object reports."""
     metadata = getattr(llm, "metadata", None)
     profile: object = getattr(llm, "profile", None)
     sources = (
@@ -157,8 +156,8 @@ class WindowBudget:
     system_tokens: int = 0
     """Measured tokens of the system prompt."""
     tool_tokens: int = 0
-    """Measured tokens of the tool schemas. They travel beside the messages, where no trimming of
-    messages can see them, so they are charged here."""
+    """Measured tokens of the tool schemas. They are sent with the messages but are not part of
+    them, so they are charged here."""
     rag_ratio: float = 0.35
     """Retrieval's share of what is spendable."""
 
@@ -195,7 +194,7 @@ class WindowBudget:
             rag_ratio: Replaces the configured ratio; 0 where nothing is retrieved.
 
         Returns:
-            The ledger, or `None` where the model does not say how large its window is.
+            The ledger, or `None` if the model reports no window.
 
         Raises:
             ConfigurationError: A number is out of range.
@@ -288,7 +287,7 @@ class ContextBudget:
         return self._divided()[category]
 
     def fits(self, category: str, token_count: int) -> bool:
-        """Say whether so many tokens fit what a category has left."""
+        """Return whether a number of tokens fits what a category has left."""
         self._check(category)
         return _not_negative(token_count) <= self.remaining(category)
 

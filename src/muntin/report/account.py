@@ -12,7 +12,7 @@ values they worked with. Three laws are checked when it is made, so that no read
 `structure` is what joining costs: headings, item marks, blank lines. It is the final recount less
 the parts counted alone, and may be negative, because tokens merge across a border.
 
-It shows nothing and does nothing: that is `AssemblyReport`, which adds the doors to these figures.
+It holds figures only; `AssemblyReport` adds the methods that show and convert them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Account:
 
     @property
     def idle(self) -> int:
-        """Tokens of the budget nobody used."""
+        """Tokens of the budget that are not used."""
         return self.budget - self.used
 
     @property
@@ -92,7 +92,7 @@ class Account:
 
     @property
     def whole(self) -> int:
-        """Tokens the bar stands for: the window, or budget and reserve where it is unknown."""
+        """Tokens that the whole bar represents: the window, or budget plus reserve if it is unknown."""
         return self.budget + self.reserve if self.window is None else self.window
 
     @property
@@ -155,7 +155,7 @@ def _scaled(tokens: list[int], saved: int) -> list[int]:
 
 
 def _check_all(report: Account) -> None:
-    """Refuse a report whose figures contradict each other."""
+    """Raise `ReportError` if figures of a report contradict each other."""
     if report.kind not in ("context", "conversation"):
         raise ReportError(f"kind is {report.kind!r}: it is 'context' or 'conversation'")
     _check_window(report)

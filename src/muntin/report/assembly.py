@@ -1,7 +1,7 @@
-"""Decides what can be asked of a report: show, write, compare, price it, try another budget.
+"""The report: show it, write it, compare it, price it, try another budget.
 
-The figures are an `Account`; each door here hands them to the module that knows how. It counts no
-tokens and fetches nothing: `what_if` runs the replay the builder left behind.
+The figures are an `Account`; each method calls the module for its job. It counts no tokens and
+fetches nothing: `what_if` runs the replay that the builder attached.
 """
 
 from __future__ import annotations

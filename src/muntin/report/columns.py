@@ -50,7 +50,7 @@ def cut(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill a line with blanks up to `width` cells, on its left when it is to stand `right`."""
+    """Pad a line with blanks to `width` cells, on the left if it is aligned `right`."""
     blanks = " " * (width - cells(text))
     return blanks + text if right else text + blanks
 

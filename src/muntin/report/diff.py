@@ -33,7 +33,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One candidate or message whose place in the result changed."""
+    """One candidate or message that entered, left or changed in the result."""
 
     before: Decision | None
     """What was decided in the earlier report; None when it was not offered."""
@@ -79,7 +79,7 @@ class ReportDiff:
     came_in: tuple[Change, ...]
     """What is in the later result and was not in the earlier one."""
     went_out: tuple[Change, ...]
-    """What was in the earlier result and is not in the later one; `after` says why, if offered."""
+    """What was in the earlier result and is not in the later one; `after` holds the reason, if it was offered."""
     resized: tuple[Change, ...]
     """What is in both, with another number of tokens."""
     parts: tuple[PartChange, ...]

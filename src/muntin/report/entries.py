@@ -1,6 +1,6 @@
 """Decides how the lists of the page read: decisions, events, notes.
 
-The first rows of the decisions stand in the markup, for readers without a script; `page.js`
+The first rows of the decisions are in the markup, for readers without a script; `page.js`
 replaces them by a window onto all of them. It does not shorten texts: previews are short already.
 """
 
@@ -29,7 +29,7 @@ MARKS: dict[DecisionKind, str] = {
     "summarised": "◇",
     "dropped": "○",
 }
-"""A shape for each kind, so that none is told by colour alone."""
+"""A symbol for each kind, so that none is shown by colour alone."""
 
 _STATIC_ROWS = 100
 _COLUMNS = {

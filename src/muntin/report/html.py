@@ -1,9 +1,8 @@
-"""Decides how a report becomes a page: one self-contained file, or a fragment for a notebook.
+"""Write a report as a page: one self-contained file, or a fragment for a notebook.
 
-The looks are in `page.css`, the behaviour in `page.js`, the frame in `page.html`, all beside this
-file; its regions are made in `panes`, `entries` and `compared`. Everything is readable without the
-script, which adds sorting, searching, the slider and the theme. Nothing is fetched, ever: the page
-says so itself in its content policy.
+The style is in `page.css`, the behaviour in `page.js`, the frame in `page.html`; `panes`, `entries`
+and `compared` make its regions. Everything is readable without the script, which adds sorting,
+searching, the slider and the theme. Nothing is fetched: the page's content policy forbids it.
 
 Free text (previews, names, notes) reaches the page escaped, and the data block as JSON without a
 single `<`, so a passage that holds `</script>` is shown, not run.
@@ -131,7 +130,7 @@ def _data_block(report: Account, shown: Sequence[Decision], ladder: Sequence[Acc
 
 
 def _outcomes(other: Account, shown: Sequence[Decision]) -> list[list[str | int] | None]:
-    """Say what became of the same candidates in another budget, in the same order."""
+    """Return the decisions for the same candidates under another budget, in the same order."""
     found = {(one.source, one.index): one for one in other.decisions}
     twins = (found.get((one.source, one.index)) for one in shown)
     return [twin and [twin.kind, twin.reason, twin.kept_tokens] for twin in twins]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ("bar", "escaped", "head", "percent", "signed", "view", "words")
 
 _INKS = 8
-"""Colours with patterns in the style sheet; the ninth source starts over."""
+"""Colours with patterns in `page.css`; the ninth source starts again."""
 _GLYPH = (
     '<svg viewBox="0 0 20 20" aria-hidden="true"><rect x="2" y="2" width="16" height="16" rx="1"/>'
     '<path d="M8 2v16M8 9h10"/></svg>'
@@ -34,7 +34,7 @@ def escaped(text: str) -> str:
 
 
 def head(report: Account, *, page: bool) -> str:
-    """Say what this is, for which question, and the whole in two sentences."""
+    """Write the title, the question and a summary of two sentences."""
     button = '<button type="button" class="mtn-button mtn-theme mtn-live">Dark</button>'
     title = report.question or ("Context" if report.kind == "context" else "Conversation")
     window = "unknown" if report.window is None else f"{report.window:,}"
@@ -77,7 +77,7 @@ def _window(report: Account) -> str:
 
 
 def bar(report: Account, scale: int, *, small: bool = False) -> str:
-    """Draw the window on a scale of so many tokens; a shorter window leaves room at the end."""
+    """Draw the window on a scale in tokens; a window below the scale leaves the end blank."""
     spoken = ", ".join(f"{part.name} {part.tokens:,}" for part in report.parts)
     panes = "".join(
         f'<div class="mtn-pane" {look} data-tokens="{part.tokens}" data-width="{part.width}" '
@@ -142,7 +142,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Write a share as a length of the style sheet."""
+    """Write a share as a CSS length."""
     return f"{100 * part / max(1, whole):.3f}%"
 
 

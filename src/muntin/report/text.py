@@ -1,6 +1,6 @@
 """Decides how a report reads in a terminal: a sentence, a bar, a table, at most 100 cells wide.
 
-The bar and its legend stand in ASCII, so that they survive any console; each part of the window has
+The bar and its legend are ASCII, so that every console shows them; each part of the window has
 a letter of its own. It does not list single decisions: that is what the page is for.
 """
 

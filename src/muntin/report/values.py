@@ -1,4 +1,4 @@
-"""Decides what is said about each thing: a candidate, a source, an event, a stretch of the result.
+"""The values of a report: a decision, a source, an event, a piece of the result.
 
 Plain frozen values, made by the builder and by `fit_messages` and read by everything that shows
 them. They hold previews and digests, not the texts: a report can be kept and sent where the
@@ -92,7 +92,7 @@ class SourceReport:
     dropped: Mapping[Reason, int] = field(default_factory=dict[Reason, int], hash=False)
     """Of them, how many are not in the result, by reason; reasons that did not occur are absent."""
     quota: int | None = None
-    """Tokens its ratio granted; None where there are no quotas, as in a conversation."""
+    """Tokens its ratio granted; `None` if there are no quotas, as in a conversation."""
     lent: int = 0
     """Tokens of its quota that went to other sources."""
     borrowed: int = 0
@@ -115,9 +115,9 @@ class SourceReport:
 
         Args:
             name: Name of the source.
-            decisions: Its decisions, and nobody else's.
+            decisions: The decisions of this source only.
             used: Tokens of its items in the result.
-            quota: Tokens its ratio granted; None where there are no quotas.
+            quota: Tokens its ratio granted; `None` if there are no quotas.
             lent: Tokens of its quota that went to others.
             borrowed: Tokens it got beyond its quota.
 
@@ -158,7 +158,7 @@ class SourceReport:
 
     @property
     def duplicates(self) -> int:
-        """Count the dropped ones that say what a kept one says."""
+        """Count the dropped duplicates of kept items."""
         return self.dropped.get("exact_duplicate", 0) + self.dropped.get("near_duplicate", 0)
 
     @property
@@ -180,7 +180,7 @@ class Event:
     covered: int = 0
     """Messages or candidates it touched."""
     detail: str = ""
-    """One sentence for the reader; "" when the word says it all."""
+    """One sentence for the reader; `""` if the kind needs no explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class Piece:
 
     @classmethod
     def of(cls, label: str, text: str, tokens: int) -> Piece:
-        """Make a piece of a text whose tokens are already counted."""
+        """Make a piece of a text with known tokens."""
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
         return cls(label=label, digest=digest, characters=len(text), tokens=tokens, text=text)
 

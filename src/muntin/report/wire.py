@@ -253,7 +253,7 @@ def fields_of(data: Mapping[str, object]) -> dict[str, Any]:
 
 
 def check_parts(data: Mapping[str, object], report: Account) -> None:
-    """Refuse data whose `parts` are not those its own figures give.
+    """Raise `ReportError` if `parts` do not match the figures of the data.
 
     Raises:
         ReportError: They differ.
@@ -314,7 +314,7 @@ def _read_piece(read: _Reader) -> Piece:
 
 
 class _Reader:
-    """Takes the fields of one mapping, each once, and says where something is wrong."""
+    """Read the fields of one mapping, each once, and report the place of an error."""
 
     def __init__(self, data: object, where: str) -> None:
         if not isinstance(data, dict):
@@ -324,7 +324,7 @@ class _Reader:
 
     def take(self, name: str, kind: type[_T]) -> _T:
         value = self._pop(name)
-        # A bool is an int to isinstance, and true is no number of tokens.
+        # A bool is an int to isinstance, and true is not a number of tokens.
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self._wrong(name, value, kind.__name__)
         return value

@@ -30,7 +30,7 @@ class Call:
     plain: Callable[[], Any]
     """Performs it and blocks."""
     twin: Callable[[], Awaitable[Any]] | None = None
-    """Performs it without blocking; `None` where there is no such method."""
+    """Perform it without blocking; `None` if there is no such method."""
 
 
 CallFlow: TypeAlias = Generator[Call, Any, ResultT]

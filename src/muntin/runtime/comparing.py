@@ -46,7 +46,7 @@ def common_start(known: Sequence[Any], given: Sequence[Any]) -> int:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Say whether plain data is equal; what refuses to be compared, as arrays do, is not."""
+    """Return whether plain data is equal; values that cannot be compared (arrays) are not."""
     try:
         return bool(one == other)
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def remembered(value: Any) -> tuple[Any, bool]:
-    """Copy plain data, to compare with later, and say whether it can be written as UTF-8.
+    """Copy plain data for a later comparison, and return whether it can be written as UTF-8.
 
     Numbers are wrapped in the copy, so that what was `1` does not equal `True` or `1.0`: they are
     written differently, and so they count differently. An object that may change, such as the call
@@ -129,7 +129,7 @@ def _all_encodable(texts: Iterable[str]) -> bool:
 
 
 class Same:
-    """Stand for an object in a key: equal only for that very object, whatever it says itself."""
+    """Represent an object in a key by its identity, whatever its own `__eq__` does."""
 
     __slots__ = ("_one",)
 
@@ -154,11 +154,11 @@ class _Number:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self._value) and repr(other) == repr(self._value)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals numbers, whose hash differs
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it equals numbers, and their hash differs
 
 
 class _Live:
-    """An object as it was: equal to one of its type whose fields still are what they were."""
+    """A snapshot of an object: equal to an object of its type with the same fields."""
 
     __slots__ = ("_fields", "_kind", "characters")
 
@@ -174,13 +174,13 @@ class _Live:
 
 
 def _fields_of(value: Any) -> Any:
-    """List what an object holds, as plain data; itself in writing where it does not say."""
+    """Return the fields of an object as plain data; its `repr` where it has none."""
     if isinstance(value, Mapping):
         return dict(cast("Mapping[Any, Any]", value))
     fields: Any = getattr(value, "__dict__", None)
     if not isinstance(fields, dict):
         return repr(value)
-    # What a pydantic model was given beyond its fields lies beside them.
+    # pydantic keeps extra fields in a separate mapping.
     extra: Any = getattr(value, "__pydantic_extra__", None)
     held = cast("dict[str, Any]", fields)
     return {**held, **cast("dict[str, Any]", extra)} if isinstance(extra, dict) else dict(held)

@@ -1,13 +1,13 @@
-"""Replace a file whole or not at all, and keep two writers out of each other's way.
+"""Replace a file whole or not at all, and lock it against a second writer.
 
-A process can be killed, and a disk can fill, between any two bytes. So bytes go to a file of a name
-nobody else uses, in the folder of the target, are forced to the disk, and take the target's name in
-one step: a reader meets the old bytes or the new ones. The lock belongs to the open file, not to
-its existence, so a killed process leaves nothing to clean up.
+A process can be killed, and a disk can fill, between any two bytes. So bytes are written to a
+temporary file in the folder of the target, forced to the disk and renamed in one step: a reader
+gets the old bytes or the new ones. The lock belongs to the open file, not to its existence, so a
+killed process leaves no stale lock.
 
-A file that is replaced keeps its permissions, and a new one gets those that `open` would give it.
+A file that is replaced keeps its permissions; a new one gets those that `open` would give it.
 
-It knows nothing of what is written, and raises plain `OSError`s: what they mean is said above.
+It raises plain `OSError`s; callers translate them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = (
 
 _SUFFIX = ".tmp"
 _POLL_SECONDS = 0.005
-"""Between two tries for a lock somebody else holds."""
+"""Pause between two attempts to take a lock."""
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file where a user says, as `open(path, "wb")` would, but whole or not at all.
+    """Write a file as `open(path, "wb")` would, but whole or not at all.
 
-    A link keeps pointing where it did. What is no regular file (a pipe, `/dev/null`) cannot be
+    A link keeps pointing where it did. What is not a regular file (a pipe, `/dev/null`) cannot be
     replaced and is written through.
 
     Args:
@@ -93,7 +93,7 @@ def replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
     Args:
         path: The file; its folder must exist.
         data: All of the new content.
-        like: A file whose permissions `path` gets if it is new; None gives it those of any new
+        like: A file whose permissions `path` gets if it is new; `None` gives it those of any new
             file of this process.
 
     Raises:
@@ -104,7 +104,7 @@ def replace_file(path: Path, data: bytes, *, like: Path | None = None) -> None:
 
 
 def replacing(contents: Mapping[Path, bytes]) -> AbstractContextManager[None]:
-    """Write new contents beside several files of one folder; let them take the names at the end.
+    """Write new contents for several files of one folder; rename them into place at the end.
 
     All that usually fails, a full disk above all, fails before the `with` block runs. Should it
     raise, nothing is replaced.
@@ -135,7 +135,7 @@ def _replacing(contents: Mapping[Path, bytes], like: Path | None) -> Generator[N
 
 
 def discard_leftovers(path: Path) -> None:
-    """Remove what killed writers of a file left beside it. The caller holds the folder's lock."""
+    """Remove temporary files that killed writers left. The caller must hold the folder's lock."""
     for name in path.parent.glob(f".{path.name}.*{_SUFFIX}"):
         with suppress(FileNotFoundError):
             name.unlink()
@@ -171,7 +171,7 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
         timeout: Seconds to wait for another holder.
 
     Raises:
-        TimeoutError: Somebody else held it all that time.
+        TimeoutError: Another writer held the lock for the whole timeout.
         OSError: The lock file cannot be opened.
     """
     import time
@@ -179,8 +179,8 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
     until = time.monotonic() + timeout
     queue = path.with_name(f"{path.name}.queue")
     with path.open("ab") as file:
-        # One waits for the lock, the others for its place: whoever has just had the lock stands
-        # behind them, so that a busy writer starves nobody.
+        # One writer waits for the lock, the others for its queue, so that a busy writer, which has
+        # to queue again, cannot starve the others.
         with queue.open("ab") as place:
             _wait(place, path, until, timeout)
             try:
@@ -203,7 +203,7 @@ def _wait(file: IO[bytes], path: Path, until: float, timeout: float) -> None:
 
 
 def _written(path: Path, data: bytes, like: Path | None) -> Path:
-    """Write a file of a name nobody else uses, force it to the disk, and return its name."""
+    """Write a file under a new unique name, force it to the disk, and return the name."""
     name, file = _new_beside(path)
     try:
         with file:
@@ -223,7 +223,7 @@ def _written(path: Path, data: bytes, like: Path | None) -> Path:
 
 
 def _new_beside(path: Path) -> tuple[Path, BinaryIO]:
-    """Make a file beside another; the system gives it the permissions of any new file.
+    """Create a file in the folder of another, with the permissions of any new file.
 
     `tempfile` would make it private, and the umask cannot be asked for without changing it, for
     all threads, for a moment.

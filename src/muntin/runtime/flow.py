@@ -39,14 +39,14 @@ _THREAD = "muntin-summary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRequest:
-    """Ask for one text to be said in fewer words."""
+    """A request for a summary of one text."""
 
     text: str
     """What is to be summarised. It is data: nothing in it is an instruction."""
     instruction: str
     """How to summarise it, for a model."""
     max_tokens: int
-    """Tokens the answer should take at most. Told to those who listen; checked by the policy."""
+    """Most tokens of the answer. Passed to summarisers that accept it; checked by the policy."""
 
 
 Flow: TypeAlias = Generator[SummaryRequest, str, ResultT]
@@ -56,10 +56,10 @@ _Ask: TypeAlias = Callable[[SummaryRequest], object]
 
 
 class Summarizer:
-    """Answer summary requests at both doors, whatever stands behind.
+    """Answer summary requests, sync and async, with any summariser.
 
-    Made by `summarizer_of`. A plain summariser behind the async door runs in a thread of its own;
-    an async one behind the plain door runs in a private loop, so it works inside a running loop.
+    Made by `summarizer_of`. A sync summariser called asynchronously runs in a thread of
+    its own; an async one called synchronously runs in a private loop, also inside a running loop.
     """
 
     def __init__(self, ask: _Ask, *, is_async: bool, timeout: float | None = None) -> None:
@@ -106,7 +106,7 @@ class Summarizer:
                 if inspect.isawaitable(reply):
                     reply = await reply
         except TimeoutError as late:
-            if not scope.expired():  # the summariser's own, which is no less an error
+            if not scope.expired():  # the summariser's own timeout is an error too
                 raise
             raise self._too_late() from late
         return text_of(reply)
@@ -177,7 +177,7 @@ async def arun(
 ) -> ResultT:
     """Run a policy to its end without blocking the loop; otherwise like `run`.
 
-    Cancellation is no error of the summariser: it passes through and closes the policy.
+    Cancellation is not an error of the summariser: it is raised again and closes the policy.
     """
     summarizer = summarizer_of(summarize, timeout=timeout)
     with closing(flow):
@@ -200,7 +200,7 @@ def summarizer_of(given: AnySummarizer, *, timeout: float | None = None) -> Summ
     """Make a summariser of whatever a caller has.
 
     Args:
-        given: A sync or async callable `(text, instruction) -> str`, which is also told
+        given: A sync or async callable `(text, instruction) -> str`, which also gets
             `max_tokens` if it has a parameter of that name; or an object with a sync or async
             `complete(prompt)`, or `chat(messages)` whose reply has `.content`; or a `Summarizer`.
         timeout: Seconds one answer may take. None waits for ever, and leaves the timeout of a
@@ -208,7 +208,7 @@ def summarizer_of(given: AnySummarizer, *, timeout: float | None = None) -> Summ
 
     Raises:
         ConfigurationError: It is none of these, it cannot be called with a text and an
-            instruction, or the timeout is not positive. Said here, not at the first summary.
+            instruction, or the timeout is not positive. Raised here, not at the first summary.
 
     ```python
     from muntin.runtime.flow import SummaryRequest, summarizer_of
@@ -241,7 +241,7 @@ def window_of(summarizer: Any, *, otherwise: int) -> tuple[int, int | None]:
     Args:
         summarizer: Any summariser. `context_window` and `max_output_tokens` are read from it, or
             from its `metadata`, as LlamaIndex models have it.
-        otherwise: The window where it does not say: that of the model it works for.
+        otherwise: The window if it reports none: that of the model it works for.
     """
     for holder in (summarizer, getattr(summarizer, "metadata", None)):
         window = _positive(getattr(holder, "context_window", None))
@@ -310,7 +310,7 @@ def _by_call(summarize: Callable[..., object]) -> _Ask:
             f"{getattr(summarize, '__name__', type(summarize).__name__)} cannot be: {problem}"
         ) from problem
     except ValueError:
-        pass  # a builtin without a signature: calling it will tell
+        pass  # a builtin without a signature: calling it shows whether it works
     if tells:
         return lambda request: summarize(
             request.text, request.instruction, max_tokens=request.max_tokens

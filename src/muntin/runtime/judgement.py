@@ -1,8 +1,8 @@
 """Decide whether a summary may replace what it was made from.
 
 A reply is refused when it has no content, repeats its input, is longer than its input or than twice
-what was asked for, or says what its input does not: an id, a date or a figure that is nowhere in
-it, further lines of the record, or a subject of its own. Every entry point that takes a summariser
+what was asked for, or holds what its input does not: an id, a date or a figure that is nowhere in
+it, further lines of the record, or another subject. Every entry point that takes a summariser
 asks here, so a reply has the same fate everywhere. Nothing is requested and nothing is cut here.
 
 Numbers of one or two digits alone are not checked: summaries count ("three of 12 orders").
@@ -43,7 +43,7 @@ SummaryFault: TypeAlias = Literal[
 * `summary_empty`: it returned nothing, white space, invisible characters or punctuation.
 * `summary_cut`: it ends inside its own label or inside the name of a speaker.
 * `summary_echoed`: it repeats what it was given.
-* `summary_grew`: it is no shorter than what it was given.
+* `summary_grew`: it is not shorter than its input.
 * `summary_too_long`: it is more than twice as long as was asked for.
 * `summary_carried_on`: it goes on with the record (`user: ...`) instead of summarising it.
 * `summary_invented`: it holds an id, a date or a figure that is not in what it was given.
@@ -75,7 +75,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:/\-–]\d+)*")
 _DIGITS = re.compile(r"\d+")
 _DECIMALS = re.compile(r"[.,]\d{1,2}$")
 _ROUND = frozenset({"100"})
-"""Said of a whole (100 %), whatever the text."""
+"""Percentages of a whole, which are not facts of the text."""
 _SHORT_NUMBER = 2
 """Digits up to which a number without a sign is a count."""
 _SIGNS = ("#", "$", "€", "£", "¥")
@@ -131,7 +131,7 @@ def fault_of(
     labels: Iterable[str] = (),
     slack: int = 0,
 ) -> SummaryFault | None:
-    r"""Say why a summary may not be used; `None` when it may.
+    r"""Return why a summary may not be used, or `None` if it may.
 
     Args:
         summary: The reply, as `bare_summary` returns it.

@@ -1,10 +1,10 @@
-"""Do work in a thread nobody has to wait for: a source that hangs, a summariser that does.
+"""Run blocking calls in daemon threads so that a hung call cannot block past its timeout.
 
-Pools are not used. Theirs are few and are waited for at exit, so one that never answers would
-occupy a place others need, and then keep the interpreter from ending. Whoever loses patience lets
-go of the future; the thread ends with its work, or with the process.
+Thread pools are not used: the interpreter waits for their threads at exit, and a hung call would
+occupy a worker that others need. A caller that times out drops the future; the thread ends with its
+work or with the process.
 
-How long to wait, and what a failure means, is the caller's to decide.
+The caller decides how long to wait and what a failure means.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def in_thread(work: Callable[[], ResultT], *, name: str) -> Future[ResultT]:
     future: Future[ResultT] = Future()
 
     def do() -> None:
-        # Once it says that it runs, whoever gives up waiting no longer turns the answer away.
+        # From here on a caller that times out can no longer cancel the future.
         if not future.set_running_or_notify_cancel():
             return
         try:

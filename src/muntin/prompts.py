@@ -1,7 +1,7 @@
 """Every heading and instruction the library writes, under a key, in one registry.
 
-A prompt is a template: `{name}` is replaced by a value given at render time. Substitution happens in
-one pass, so braces inside a value or elsewhere in a template stay as they are, and a question
+A prompt is a template: `{name}` is replaced by a value given at render time. Substitution happens
+in one pass, so braces inside a value or elsewhere in a template stay as they are, and a question
 that reads `{query}` is safe. An override may change every word but must keep every variable.
 
 English and Chinese packs are built in; `PromptRegistry.register_language` adds more.

@@ -4,7 +4,8 @@
 
 `WindowBudget` computes that division once per run from the real window and the measured overhead.
 `ContextBudget` is the same account with named shares that are charged and released. Both draw on
-`resolve_window`, which finds the size of a window and reports where it is known from. An unknown window is an error or a stated fallback, never a guess.
+`resolve_window`, which finds the size of a window and reports where it is known from. An unknown
+window is an error or a stated fallback, never a guess.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def resolve_window(llm_or_int: object, *, fallback: int | None = None) -> Window
     Reads, in this order: a number; a `Window`; `context_window` (with `max_output_tokens`) on the
     model; LangChain's `profile` (`max_input_tokens`, `max_output_tokens`); LlamaIndex's `metadata`
     (`context_window`, `num_output`). A LlamaIndex model that does not know its window reports the
-    library's default, which cannot be distinguished from a real one: pass a number where that matters.
+    library's default, which cannot be distinguished from a real one: pass a number where that
+    matters.
 
     A bare name is looked up in `genai-prices` (extra `models`), offline; of several entries the
     smallest window counts.

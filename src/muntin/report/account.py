@@ -92,7 +92,7 @@ class Account:
 
     @property
     def whole(self) -> int:
-        """Tokens that the whole bar represents: the window, or budget plus reserve if it is unknown."""
+        """Tokens of the whole bar: the window, or budget plus reserve if it is unknown."""
         return self.budget + self.reserve if self.window is None else self.window
 
     @property

@@ -79,7 +79,8 @@ class ReportDiff:
     came_in: tuple[Change, ...]
     """What is in the later result and was not in the earlier one."""
     went_out: tuple[Change, ...]
-    """What was in the earlier result and is not in the later one; `after` holds the reason, if it was offered."""
+    """What was in the earlier result and is not in the later one; `after` holds the reason, if it
+    was offered."""
     resized: tuple[Change, ...]
     """What is in both, with another number of tokens."""
     parts: tuple[PartChange, ...]

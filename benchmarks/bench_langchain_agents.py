@@ -131,7 +131,7 @@ def _overhead() -> Table:
     over = _best(lambda: assembler.invoke("meals?")) - bare
 
     history = [HumanMessage(f"Message {at}: {_agents().prose(40, at)}") for at in range(5000)]
-    roomy = ContextAssembler(max_tokens=2_000_000, counter=lambda text: count_tokens(text))
+    roomy = ContextAssembler(budget=2_000_000, counter=lambda text: count_tokens(text))
     given = {"history": history, "question": "And now?"}
     begun = time.thread_time()
     roomy.invoke(given)

@@ -1,13 +1,13 @@
 """muntin for LangChain and LangGraph: prompts, agents and retrievers that fit the window.
 
-`ContextAssembler` stands in a chain before the model, `ContextWindowMiddleware` inside an agent,
-`AssembledRetriever` and `BudgetCompressor` where documents come from. All public names are here,
-each loaded when it is first used. The middleware needs the extra `agents`, everything else
-`langchain`.
+`ContextAssembler` is for chains, `ContextWindowMiddleware` for agents, `AssembledRetriever` and
+`BudgetCompressor` are for documents. All public names are here and are imported when they are first
+used. The middleware needs the extra `agents`, everything else `langchain`.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ except ModuleNotFoundError as missing:
         'langchain_muntin needs LangChain: pip install "muntin[langchain]"', name=missing.name
     ) from missing
 
-from langchain_muntin._interrupts import steering
 from muntin.errors import register_control_flow
 from muntin.messages import register_shape
 
@@ -42,8 +41,15 @@ if TYPE_CHECKING:
     from langchain_muntin.stores import LangGraphRecords
     from langchain_muntin.summarizer import ModelSummarizer
 
+
+def _control_flow() -> tuple[type[BaseException], ...]:
+    """Return the exceptions that pause or redirect a graph; none while LangGraph is not loaded."""
+    errors = sys.modules.get("langgraph.errors")
+    return () if errors is None else (errors.GraphBubbleUp,)
+
+
 register_shape(SHAPE)
-register_control_flow(steering)
+register_control_flow(_control_flow)
 
 _HOMES = {
     "AssembledPrompt": "prompt_value",
@@ -89,7 +95,7 @@ __all__ = (
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from the room it lives in."""
+    """Import a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'langchain_muntin' has no attribute {name!r}")
     found = getattr(import_module(f"langchain_muntin.{_HOMES[name]}"), name)

@@ -15,11 +15,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.language_models import BaseLanguageModel
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableParallel, RunnableSequence, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from muntin.counting import EstimateCounter, counter_for
+from muntin.counting import EstimateCounter, checked_counter, counter_for
 from muntin.errors import ConfigurationError
 from muntin.window import Window, resolve_window
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from muntin.config import WindowBudgetConfig
     from muntin.counting import TokenCounter
 
-__all__ = ("ModelFacts", "schema_of", "schemas_of")
+__all__ = ("ModelFacts", "answer_schemas", "counter_of", "schema_of", "schemas_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +171,25 @@ class ModelFacts:
         return _counter_of(self.name)
 
 
+def counter_of(counter: Any, model: Any = None) -> TokenCounter | None:
+    """Return the counter that a caller gave; `None` if none was given.
+
+    Args:
+        counter: A counter of text, a counter of messages, a model, or the name of a model.
+        model: A model or its name, used if `counter` is `None`.
+
+    Raises:
+        ConfigurationError: It does not count.
+    """
+    given = model if counter is None else counter
+    if given is None:
+        return None
+    facts = ModelFacts.of(given)
+    if isinstance(facts.model, BaseLanguageModel):
+        return facts.counter()
+    return checked_counter(given, message=HumanMessage)
+
+
 _ESTIMATE = EstimateCounter()
 
 
@@ -242,3 +262,28 @@ def _forget(key: int) -> Callable[[object], None]:
         _schemas.pop(key, None)
 
     return forget
+
+
+def answer_schemas(response_format: Any) -> tuple[Any, ...]:
+    """Return the schemas that a response format adds to a request.
+
+    Args:
+        response_format: A strategy of `langchain.agents.structured_output`, a bare schema, or
+            `None`.
+    """
+    if response_format is None:
+        return ()
+    many: Any = getattr(response_format, "schema_specs", None)
+    one: Any = getattr(response_format, "schema_spec", None)
+    specs = list(many) if many is not None else [] if one is None else [one]
+    if specs:
+        return tuple(_spelt(spec) for spec in specs)
+    return (schema_of(getattr(response_format, "schema", response_format)),)
+
+
+def _spelt(spec: Any) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description or "",
+        "parameters": spec.json_schema,
+    }

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from muntin.messages import Block, Role
 
-__all__ = ("MARK", "SHAPE", "LangChainShape", "marked")
+__all__ = ("MARK", "SHAPE", "LangChainShape", "marked", "pinned_copy")
 
 MARK = "muntin"
 """Key in `additional_kwargs` that says what a message is to this library: `pinned`, `context`
@@ -59,6 +59,12 @@ def marked(message: BaseMessage) -> str:
     """Return what a message is to this library; `""` when it is an ordinary one."""
     mark = message.additional_kwargs.get(MARK)
     return mark if isinstance(mark, str) else ""
+
+
+def pinned_copy(message: BaseMessage) -> BaseMessage:
+    """Return a copy of a message that stays word for word."""
+    kept = {**message.additional_kwargs, MARK: "pinned"}
+    return message.model_copy(update={"additional_kwargs": kept})
 
 
 class LangChainShape:

@@ -16,13 +16,12 @@ from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
-from langchain_muntin._assembly import Place  # noqa: TC001 - pydantic reads annotations
-from langchain_muntin._inputs import AssemblerInput
+from langchain_muntin._assembling.inputs import AssemblerInput
+from langchain_muntin._assembling.policy import Place  # noqa: TC001 - pydantic reads annotations
+from langchain_muntin._assembling.ready import Ready as _Ready
 from langchain_muntin._passages import aembedded, embedded
-from langchain_muntin._ready import Ready as _Ready
-from langchain_muntin._steps import adrive, drive
 from langchain_muntin.prompt_value import AssembledPrompt
-from muntin.adapting import VectorCache
+from muntin.adapting import VectorCache, adrive, characters_of, construct, drive
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
 from muntin.passages import Scope, agather, gather
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ("ContextAssembler",)
 
+_ALIASES = {"max_tokens": "budget", "token_counter": "counter", "results": "store"}
 EVENT = "muntin.assembly"
 """Name of the custom event that carries the report to callbacks, in its written form."""
 
@@ -49,7 +49,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     message of their own; the conversation is fitted around them. What comes out always fits.
 
     Raises:
-        ConfigurationError: Neither `window`, nor a model that knows its window, nor `max_tokens` is
+        ConfigurationError: Neither `window`, nor a model that knows its window, nor `budget` is
             given. An unknown window is never guessed.
 
     ```python
@@ -74,17 +74,19 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     window: int | None = None
     """Tokens of the context window; `None` takes the model's."""
-    max_tokens: int | None = None
-    """Tokens the request may take at most, tools included; `None` takes the window less the output
-    reserve. The smaller one wins."""
+    budget: int | None = None
+    """Tokens the request may take at most, tools included; `None` takes the window less the
+    reserve. The smaller one wins. `max_tokens` is an alias."""
+    reserve: int | None = None
+    """Tokens kept for the answer; `None` takes the model's limit, else `division`."""
     system_prompt: str = ""
     """Always present, in front, charged first."""
     config: ContextConfig | None = None
     """Ratios and knobs of selection. `None` takes the defaults, and gives a source that has no
     ratio there the one of retrieval. Its `max_tokens` is not read."""
-    budget: WindowBudgetConfig | None = None
-    """How the window is divided: the output reserve, and the share passages may always take.
-    `None` takes the defaults."""
+    division: WindowBudgetConfig | None = None
+    """How the window is divided: the reserve, and the share passages may always take. `None` takes
+    the defaults."""
     place: Place = "system"
     """Where passages stand: behind the leading system messages, or right before the `question`,
     which leaves the conversation before it in the provider's cache."""
@@ -130,7 +132,9 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     if not TYPE_CHECKING:  # checkers see the fields' own signature
 
         def __init__(self, **fields: Any) -> None:
-            super().__init__(**fields)
+            if isinstance(fields.get("budget"), (Mapping, WindowBudgetConfig)):
+                fields["division"] = fields.pop("budget")  # its earlier meaning
+            construct(super().__init__, type(self), fields, _ALIASES)
             # Not in a validator: there pydantic would wrap our errors into its own.
             _ = self._ready
 
@@ -142,9 +146,9 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         knobs = _knobs(given)
         return given if knobs is None else ContextConfig(**knobs)
 
-    @field_validator("budget", mode="before")
+    @field_validator("division", mode="before")
     @classmethod
-    def _read_budget(cls, given: Any) -> Any:
+    def _read_division(cls, given: Any) -> Any:
         knobs = _knobs(given)
         return given if knobs is None else WindowBudgetConfig(**knobs)
 
@@ -213,7 +217,8 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
             gathered, vector = await aembedded(
                 gathered, asked.question, ready.embeddings, self._vectors
             )
-        prompt = await adrive(ready.assembly(asked, gathered, vector).policy())
+        size = 0 if gathered is None else characters_of(gathered)
+        prompt = await adrive(ready.assembly(asked, gathered, vector).policy(), size=size)
         if run_manager.handlers:
             await adispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
         return prompt
@@ -251,7 +256,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         if self.config is not None:
             knobs = asdict(cast("Any", self.config))
             written["config"] = {**knobs, "source_ratios": dict(self.config.source_ratios)}
-        for name, value in (("budget", self.budget), ("scope", self.scope)):
+        for name, value in (("division", self.division), ("scope", self.scope)):
             if value is not None:
                 written[name] = asdict(cast("Any", value))
         return written

@@ -1,9 +1,10 @@
 """A middleware that keeps what an agent sends inside the window, and its state whole.
 
-What is sent is decided right before each model call, where the system message, the final tools, the
-answer's schema and the model are known. The history in the state is never touched. A tool result
-too large to travel is stored and shortened before it enters the state, with a tool to read the rest
-back. What was decided and learned lives in private state, so a checkpointer carries it over.
+What is sent is decided right before each model call, where the system message, the final tools,
+the answer's schema and the model are known. The history in the state is not changed, unless
+`trim_state` asks for it. A tool result that is too large is stored and shortened before it enters
+the state, and a tool reads the rest back. What was decided and learned is in private state, so a
+checkpointer keeps it.
 """
 
 from __future__ import annotations
@@ -30,16 +31,39 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import StructuredTool
 
-from langchain_muntin._answers import answer_schemas
-from langchain_muntin._keeper import Keeper
-from langchain_muntin._restated import restated, value_of
-from langchain_muntin._steps import adrive, drive
-from langchain_muntin._tool_results import ReadBackTool, ResultCap, offered, read_back_tool
-from langchain_muntin._trace import Tell
+from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.retention import archived, trimmed
+from langchain_muntin._agents.stored import packed, unpacked
+from langchain_muntin._agents.tool_results import (
+    ReadBackTool,
+    capped,
+    offered,
+    read_back_tool,
+    refused_reading,
+)
+from langchain_muntin._models import ModelFacts, answer_schemas, counter_of
+from langchain_muntin._shapes import SHAPE, pinned_copy
 from langchain_muntin.summarizer import summarizer_for
-from muntin.adapting import refusal_of
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.adapting import (
+    Accounts,
+    Keeper,
+    RequestAccount,
+    ResultCap,
+    adrive,
+    carried_state,
+    drive,
+    named_ids,
+    refusal_of,
+    refuse_unknown,
+    renamed,
+    rules_of,
+    value_of,
+)
+from muntin.config import WindowBudgetConfig
+from muntin.counting import checked_tokens
+from muntin.errors import ContextWindowExceeded
 from muntin.tool_results import ToolResultStore
 
 if TYPE_CHECKING:
@@ -47,10 +71,7 @@ if TYPE_CHECKING:
 
     from langgraph.prebuilt.tool_node import ToolCallRequest
 
-    from langchain_muntin._keeper import Desk, Outgoing
-    from langchain_muntin._restated import Restate
-    from langchain_muntin._steps import Policy
-    from muntin.config import WindowBudgetConfig
+    from muntin.adapting import BeforeCompaction, Outgoing, Policy, RequestFacts, Restate, ToolRule
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
 
@@ -58,54 +79,74 @@ __all__ = ("ContextWindowMiddleware", "ContextWindowState")
 
 _DECISION = "muntin_decision"
 _LEARNED = "muntin_learned"
-
-
 _NAME = "ContextWindowMiddleware"
+_LINE_TOKENS = 32
+"""Tokens set aside for the line that says how full the window is."""
+_ALIASES = {"max_tokens": "budget", "results": "store", "token_counter": "counter"}
 _Private = Annotated[dict[str, Any] | None, PrivateStateAttr]
 
 
 class ContextWindowState(AgentState[Any]):
     """What the middleware keeps in an agent's state; hidden from its input and output.
 
-    One with a name of its own has keys of its own: `muntin_decision_<name>`.
+    A middleware with a name of its own has keys of its own: `muntin_decision_<name>`.
     """
 
     muntin_decision: NotRequired[_Private]
-    """The decision that holds: what is sent in place of the messages it covers, recap included."""
+    """The decision that holds: a few figures and where the rest of it is stored."""
     muntin_learned: NotRequired[_Private]
-    """What usage taught about each model, and the last budget."""
+    """What usage taught about each model, and the newest budget."""
 
 
 class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     r"""Send what fits: an agent that never overruns its window and forgets nothing.
 
-    Put it late in the list of middleware, so that it sees what the others add; prompt caching goes
-    behind it.
+    Put it late in the list of middleware, so that it sees what the others add; put prompt caching
+    behind it. `report(thread_id)` says how full the window is after every request.
 
     Args:
         window: Tokens of the context window; `None` takes the model's.
-        max_tokens: Tokens a request may take at most; `None` takes the window less the output
-            reserve. The smaller one wins.
-        budget: How the window is divided; `None` takes the defaults.
+        budget: Tokens a request may take at most; `None` takes the window less the reserve. The
+            smaller one wins. `max_tokens` is an alias.
+        reserve: Tokens kept for the answer; `None` takes the model's limit, else `division`.
+        division: How the window is divided; `None` takes the defaults.
         target: Share of the budget a request is brought down to when it is over it. Lower makes
             decisions rarer, and so prompt caches last longer; higher keeps more.
+        trigger: When older messages are compacted although the request fits: tokens, a share of
+            the window, or a pair such as `("messages", 40)`; `None` compacts only what does not
+            fit.
+        keep: What a compaction brings a request down to, written like `trigger`; `None` takes
+            `target`.
         summarizer: A chat model or any summariser, asked for a recap each time older messages are
-            folded; `None` keeps their facts only and asks nobody. When it fails, the facts stay.
+            folded; `None` keeps their facts only and asks no model. When it fails, the facts stay.
         max_result_tokens: Tokens one tool result may take; `None` takes a quarter of the budget.
+        tool_rules: A `ToolRule` by tool name: caps of its own, or results that stay whole.
         store: Where originals of shortened results are kept. `None` makes one in memory, which
             holds as long as the process: give a `ToolResultStore.sqlite(...)` beside a checkpointer
             that outlives it.
-        read_back: Whether the agent is given a tool that reads the originals.
-        counter: Counts tokens: a function of a text, or a model's name; `None` takes the model's.
+        read_back: Whether the agent is given a tool that reads the originals. It reads only those
+            whose ids are in its own conversation.
+        compact_tool: Whether the agent is given a tool that asks for a compaction.
+        tell_model: Whether the model is told how full the window is, in one line at the end of
+            each request. It is not stored, so the prompt cache of what is before it holds.
+        trim_state: Whether messages that a decision left out are removed from the state, so that
+            checkpoints stop growing. `archived(messages)` returns them from `store`.
+        before_compaction: Looks at a `CompactionPlan` before it is carried out; returns it, a
+            changed one, or `None` to refuse it.
+        stream_accounts: Whether the account of each request is written to the custom stream.
+        counter: Counts tokens: a function of a text or of messages, or a model or its name; `None`
+            takes the model's. `model` is an alias.
         prompts: Texts of notes and marks; `None` takes the built-in ones.
         restate: What of the agent's state is put back when messages are left out: a function of
             the state to an `AgentState`, or to `None` for nothing. `None` takes the todo list,
             where there is one.
         name: Name of this middleware, which must be its own among those of one agent. Several in
             one agent share a `store`, or all but one have `read_back=False`.
+        aliases: Earlier names of these arguments.
 
     Raises:
-        ConfigurationError: A number is out of range, or at the first call the window is unknown.
+        ConfigurationError: A number is out of range or a keyword is unknown, or at the first call
+            the window is unknown.
 
     ```python
     from langchain.agents import create_agent
@@ -132,24 +173,42 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         self,
         *,
         window: int | None = None,
-        max_tokens: int | None = None,
-        budget: WindowBudgetConfig | None = None,
+        budget: int | None = None,
+        reserve: int | None = None,
+        division: WindowBudgetConfig | None = None,
         target: float = 0.8,
+        trigger: Any = None,
+        keep: Any = None,
         summarizer: Any = None,
         max_result_tokens: int | None = None,
+        tool_rules: Mapping[str, ToolRule] | None = None,
         store: ToolResultStore | None = None,
         read_back: bool = True,
+        compact_tool: bool = False,
+        tell_model: bool = False,
+        trim_state: bool = False,
+        before_compaction: BeforeCompaction | None = None,
+        stream_accounts: bool = True,
         counter: Any = None,
         prompts: PromptRegistry | None = None,
         restate: Restate | None = None,
         name: str = _NAME,
+        **aliases: Any,
     ) -> None:
         super().__init__()
-        if max_result_tokens is not None and max_result_tokens < 1:
-            raise ConfigurationError(f"max_result_tokens is 1 or more, not {max_result_tokens}")
-        self.store = ToolResultStore.in_memory() if store is None else store
-        self.last_report: AssemblyReport | None = None
-        """The account of the last decision, whichever conversation it was about."""
+        if isinstance(budget, WindowBudgetConfig):  # its earlier meaning
+            budget, division = None, budget
+        given = {"budget": budget, "store": store, "counter": counter}
+        kept = {key: value for key, value in given.items() if value is not None}
+        named = renamed(
+            "ContextWindowMiddleware", {**kept, **aliases}, {**_ALIASES, "model": "counter"}
+        )
+        refuse_unknown("ContextWindowMiddleware", named, (*given, *_KEYWORDS))
+        rules = rules_of(tool_rules)
+        if max_result_tokens is not None:
+            max_result_tokens = checked_tokens(max_result_tokens, "max_result_tokens")
+        found: ToolResultStore | None = named.get("store")
+        self.store = ToolResultStore.in_memory() if found is None else found
         self._name = name
         own = "" if name == _NAME else f"_{name}"
         self._decision, self._learned = _DECISION + own, _LEARNED + own
@@ -157,31 +216,87 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             keys = {self._decision: _Private, self._learned: _Private}
             self.state_schema = cast("Any", TypedDict)("ContextWindowState", keys, total=False)
         self._restate = restate
+        self._tell_model = tell_model
+        self._trim_state = trim_state
+        self._stream_accounts = stream_accounts
+        self._accounts = Accounts()
+        self._asked: set[str] = set()
         self._keeper = Keeper(
             window=window,
-            max_tokens=max_tokens,
-            division=budget,
+            budget=named.get("budget"),
+            reserve=reserve,
+            division=division,
             target=target,
-            counter=counter,
+            trigger=trigger,
+            keep=keep,
+            counter=counter_of(named.get("counter")),
             summarizer=summarizer_for(summarizer),
             store=self.store,
             prompts=prompts,
+            pin=pinned_copy,
+            whole_results=[tool for tool, rule in rules.items() if rule.keep],
+            before_compaction=before_compaction,
         )
         self._cap = ResultCap(
             max_tokens=max_result_tokens,
+            rules=rules,
             store=self.store,
             prompts=prompts,
-            budget=max_tokens or window,
+            budget=self._keeper.budget or self._keeper.window,
         )
         self._reading = read_back_tool(
             self.store, max_result_tokens, prompts, self._keeper.counter_named(None)
         )
+        self._read_back = read_back
         self.tools = [self._reading] if read_back else []
+        if compact_tool:
+            self.tools = [*self.tools, _compact_tool(self)]
 
     @property
     def name(self) -> str:
         """Name of this middleware."""
         return self._name
+
+    # --- how full the window is ------------------------------------------------------------------
+
+    def report(self, thread_id: str | None = None) -> RequestAccount | None:
+        """Return the account of the newest request of a thread.
+
+        Args:
+            thread_id: The thread; `None` takes the thread of the run that is on, or of requests
+                without a thread.
+
+        Returns:
+            Used tokens, budget, parts and what a compaction could free; its `.report` says what
+            became of every message. `None` before the first request of the thread.
+        """
+        return self._accounts.get(thread_of_run() if thread_id is None else str(thread_id))
+
+    @property
+    def last_report(self) -> AssemblyReport | None:
+        """The report of the newest request; `None` if several threads were seen: use `report`."""
+        account = self._accounts.get(thread_of_run()) if thread_of_run() else self._accounts.only()
+        return None if account is None else account.report
+
+    def compact_now(self, thread_id: str | None = None) -> None:
+        """Compact a conversation at its next request, although it may fit.
+
+        Args:
+            thread_id: The thread; `None` takes the thread of the run that is on, or requests
+                without a thread.
+        """
+        self._asked.add(thread_of_run() if thread_id is None else str(thread_id))
+
+    def archived(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return a conversation as it was before `trim_state` removed messages from it.
+
+        Args:
+            messages: The messages of the state.
+
+        Raises:
+            ToolResultNotFound: The store does not have what was removed.
+        """
+        return list(archived(messages, self.store))
 
     # --- model calls -----------------------------------------------------------------------------
 
@@ -198,98 +313,151 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
-        """Send what fits without blocking the loop."""
-        return await adrive(self._call(request, handler))
+        """Send what fits without blocking the event loop."""
+        size = sum(len(message.content) for message in request.messages)
+        return await adrive(self._call(request, handler), size=size)
 
     def _call(self, request: ModelRequest[Any], handler: Any) -> Policy[ExtendedModelResponse[Any]]:
         state = cast("Mapping[str, Any]", request.state)
-        request = self._with_tools(request)
-        desk = self._desk(request, state)
+        thread = thread_of_run()
+        saved = unpacked(state.get(self._decision), self.store)
+        request = self._with_tools(request, saved)
+        facts = self._facts(request, state)
         messages = _conversation(request)
-        beside = restated(state, self._restate)
+        beside = carried_state(state, self._restate)
         outgoing = yield from self._keeper.policy(
-            desk, messages, state.get(self._decision), state=beside
+            facts,
+            messages,
+            saved,
+            state=beside,
+            thread=thread,
+            asked=thread in self._asked,
         )
-        yield from self._told(outgoing)
+        self._asked.discard(thread)
+        yield self._published(facts, outgoing, request, thread)
         try:
-            response = yield _Send(_with(request, outgoing), handler)
+            response = yield _Send(self._filled(request, facts, outgoing), handler)
         except Exception as error:  # noqa: BLE001 - all but refusals for size are raised again
-            desk, outgoing = yield from self._after(error, request, desk, outgoing, beside)
-            response = yield _Send(_with(request, outgoing), handler)
-        self._learn(desk, outgoing, cast("ModelResponse[Any]", response))
+            outgoing = yield from self._after(error, request, facts, outgoing, beside)
+            yield self._published(facts, outgoing, request, thread)
+            response = yield _Send(self._filled(request, facts, outgoing), handler)
+        self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
+        update = self._update(state, facts, outgoing, saved)
+        if self._trim_state:
+            update |= self._trimmed(request, outgoing)
         return ExtendedModelResponse(
-            model_response=response, command=self._command(state, desk, outgoing)
+            model_response=response, command=Command(update=update) if update else None
         )
 
-    def _with_tools(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        if not self.tools:
+    def _with_tools(self, request: ModelRequest[Any], saved: Any) -> ModelRequest[Any]:
+        if not self._read_back:
             return request
-        tools = offered(request.tools, self._reading, request.messages, request.model)
+        reads = any(isinstance(message, ToolMessage) for message in request.messages)
+        tools = offered(
+            request.tools,
+            self._reading,
+            request.model,
+            reads=reads,
+            named=reads and bool(self._ids(request.messages, saved)),
+        )
         return request if tools is request.tools else request.override(tools=list(tools))
 
-    def _desk(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> Desk:
-        learned = _lessons(state.get(self._learned))
+    def _ids(self, messages: Sequence[BaseMessage], saved: Any) -> frozenset[str]:
+        """Return the ids of originals that the conversation names, as it is sent."""
+        sent = saved["send"] if isinstance(saved, dict) and "send" in saved else ()
+        written = [one for one in cast("Sequence[Any]", sent) if isinstance(one, BaseMessage)]
+        return named_ids([*messages, *written])
 
-        def look() -> Desk:
-            return self._keeper.desk(
-                request.model,
+    def _facts(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> RequestFacts:
+        learned = _lessons(state.get(self._learned))
+        model = ModelFacts.of(request.model)
+
+        def read() -> RequestFacts:
+            return self._keeper.facts(
+                model,
                 request.tools,
                 schemas=answer_schemas(request.response_format),
                 settings=request.model_settings,
+                set_aside=_LINE_TOKENS if self._tell_model else 0,
             )
 
-        desk = look()
-        return look() if self._keeper.recall(desk, learned.get("ratios")) else desk
+        facts = read()
+        return read() if self._keeper.recall(facts, learned.get("ratios")) else facts
 
     def _after(
         self,
         error: Exception,
         request: ModelRequest[Any],
-        desk: Desk,
+        facts: RequestFacts,
         outgoing: Outgoing,
         beside: Any,
-    ) -> Policy[tuple[Desk, Outgoing]]:
+    ) -> Policy[Outgoing]:
         """Make one smaller request of one that was refused for its size."""
         said = refusal_of(error, tokens=outgoing.tokens)
         if said is None or not said.is_overflow:
             raise error
         try:
-            smaller = yield from self._keeper.after_refusal(
-                desk, _conversation(request), outgoing, said, state=beside
+            return (
+                yield from self._keeper.after_refusal(
+                    facts, _conversation(request), outgoing, said, state=beside
+                )
             )
         except ContextWindowExceeded as exceeded:
             raise error from exceeded
-        yield from self._told(smaller)
-        return desk, smaller
 
-    def _told(self, outgoing: Outgoing) -> Policy[None]:
-        """Tell whoever listens about a new decision."""
-        if outgoing.fitted is not None:
-            self.last_report = outgoing.report
-            yield Tell(outgoing.fitted)
+    def _published(
+        self, facts: RequestFacts, outgoing: Outgoing, request: ModelRequest[Any], thread: str
+    ) -> Publish:
+        """Keep the account of a request and return the step that publishes it."""
+        account = RequestAccount(facts=facts, outgoing=outgoing, thread=thread)
+        self._accounts.add(account)
+        writer = getattr(request.runtime, "stream_writer", None) if self._stream_accounts else None
+        return Publish(account, writer)
 
-    def _learn(self, desk: Desk, outgoing: Outgoing, response: ModelResponse[Any]) -> None:
+    def _filled(
+        self, request: ModelRequest[Any], facts: RequestFacts, outgoing: Outgoing
+    ) -> ModelRequest[Any]:
+        """Write what is sent into the request; the system message is sent beside the messages."""
+        messages: list[Any] = list(outgoing.messages)
+        if self._tell_model:
+            line = RequestAccount(facts=facts, outgoing=outgoing).line()
+            messages.append(SHAPE.note(line, "user"))
+        if request.system_message is None:
+            return request.override(messages=messages)
+        return request.override(system_message=messages[0], messages=messages[1:])
+
+    def _learn(self, facts: RequestFacts, outgoing: Outgoing, response: ModelResponse[Any]) -> None:
         for message in response.result:
             usage = message.usage_metadata if isinstance(message, AIMessage) else None
             if usage and usage["input_tokens"]:
                 charged = usage["input_tokens"]
-                self._keeper.learn(desk, outgoing.tokens, charged, accepted=charged)
+                self._keeper.learn(facts, outgoing.tokens, charged, accepted=charged)
 
-    def _command(
-        self, state: Mapping[str, Any], desk: Desk, outgoing: Outgoing
-    ) -> Command[Any] | None:
-        """Write what changed into the private state."""
+    def _update(
+        self, state: Mapping[str, Any], facts: RequestFacts, outgoing: Outgoing, before: Any
+    ) -> dict[str, Any]:
+        """Return what changed of the private state."""
         update: dict[str, Any] = {}
-        if outgoing.saved is not state.get(self._decision):
-            update[self._decision] = outgoing.saved
+        if outgoing.saved is not before:
+            update[self._decision] = packed(outgoing.saved, self.store)
         learned = {
             "ratios": self._keeper.lessons(),
-            "budget": desk.budget,
-            "model": desk.name,
+            "budget": facts.room,
+            "model": facts.name,
         }
         if learned != state.get(self._learned):
             update[self._learned] = learned
-        return Command(update=update) if update else None
+        return update
+
+    def _trimmed(self, request: ModelRequest[Any], outgoing: Outgoing) -> dict[str, Any]:
+        """Return the update that makes the stored messages those that were sent."""
+        if outgoing.saved is None:
+            return {}
+        front = 0 if request.system_message is None else 1
+        changes = trimmed(request.messages, outgoing.messages[front:], self.store)
+        if changes is None:
+            return {}
+        return {"messages": changes, self._decision: None}
 
     # --- tool calls ------------------------------------------------------------------------------
 
@@ -299,17 +467,30 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Store a result that is too large, and shorten it."""
-        return self._capped(request, handler(request))
+        refused = self._refused(request)
+        return self._capped(request, handler(request)) if refused is None else refused
 
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Store a result that is too large, and shorten it, off the loop."""
+        """Store a result that is too large, and shorten it, off the event loop."""
         import asyncio
 
+        refused = self._refused(request)
+        if refused is not None:
+            return refused
         return await asyncio.to_thread(self._capped, request, await handler(request))
+
+    def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
+        """Refuse to read an original that is not of this conversation."""
+        tool = request.tool
+        if not isinstance(tool, ReadBackTool) or tool.store is not self.store:
+            return None
+        messages = value_of(request.state, "messages") or ()
+        saved = unpacked(value_of(request.state, self._decision), self.store)
+        return refused_reading(request.tool_call, self._ids(messages, saved))
 
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
@@ -318,7 +499,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             return result
         learned = _lessons(value_of(request.state, self._learned))
         counter = self._keeper.counter_named(learned.get("model"))
-        return self._cap.apply(result, learned.get("budget"), counter)
+        return capped(result, self._cap, learned.get("budget"), counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +516,29 @@ class _Send:
         return await self.handler(self.request)
 
 
+_KEYWORDS = (
+    "window", "reserve", "division", "target", "trigger", "keep", "summarizer",
+    "max_result_tokens", "tool_rules", "read_back", "compact_tool", "tell_model", "trim_state",
+    "before_compaction", "stream_accounts", "prompts", "restate", "name",
+)  # fmt: skip
+
+
+def _compact_tool(middleware: ContextWindowMiddleware) -> StructuredTool:
+    """Make the tool by which an agent asks for a compaction."""
+
+    def compact_conversation() -> str:
+        middleware.compact_now()
+        return "Older messages are compacted before the next step."
+
+    return StructuredTool.from_function(
+        compact_conversation,
+        description="Compact the older part of this conversation, to free context window. Facts, "
+        "the open request and the newest messages stay.",
+    )
+
+
 def _lessons(learned: object) -> Mapping[str, Any]:
-    """Read what was learned; nothing where it is not what `_command` writes."""
+    """Read what was learned; nothing if it is not what `_update` writes."""
     match learned:
         case {"ratios": dict(), "budget": int(), "model": str()}:
             return cast("Mapping[str, Any]", learned)
@@ -347,11 +549,3 @@ def _lessons(learned: object) -> Mapping[str, Any]:
 def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:
     front = [request.system_message] if request.system_message is not None else []
     return [*cast("list[BaseMessage]", front), *request.messages]
-
-
-def _with(request: ModelRequest[Any], outgoing: Outgoing) -> ModelRequest[Any]:
-    """Write what is sent into the request; the system message travels beside the messages."""
-    messages: list[Any] = list(outgoing.messages)
-    if request.system_message is None:
-        return request.override(messages=messages)
-    return request.override(system_message=messages[0], messages=messages[1:])

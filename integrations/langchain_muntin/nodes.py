@@ -1,34 +1,43 @@
 """Fit messages as a step of a chain or a node of a graph.
 
-`compact_messages` stands where `trim_messages` does. `context_window_node` is a node for a
+`compact_messages` is called as `trim_messages` is. `context_window_node` is a node for a
 `StateGraph`, and a `pre_model_hook` for agents built with one: it leaves the history in the state
-alone and writes what to send under a key of its own.
+as it is and writes what to send under a key of its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.runnables import RunnableLambda
 
-from langchain_muntin._inputs import read_messages
-from langchain_muntin._keeper import Keeper
-from langchain_muntin._restated import restated, value_of
-from langchain_muntin._steps import drive, runnable_of
-from langchain_muntin._trace import Tell
+from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._assembling.inputs import read_messages
+from langchain_muntin._models import ModelFacts, counter_of
+from langchain_muntin._shapes import pinned_copy
+from langchain_muntin._trimming import TRIM_ARGUMENTS, Trimming
 from langchain_muntin.summarizer import summarizer_for
+from muntin.adapting import (
+    Keeper,
+    RequestAccount,
+    adrive,
+    carried_state,
+    drive,
+    refuse_unknown,
+    renamed,
+    value_of,
+)
+from muntin.config import WindowBudgetConfig
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from langchain_core.messages import BaseMessage
     from langchain_core.prompt_values import PromptValue
     from langchain_core.runnables import Runnable
 
-    from langchain_muntin._restated import Restate
-    from langchain_muntin._steps import Policy
-    from muntin.config import WindowBudgetConfig
+    from muntin.adapting import BeforeCompaction, Policy, Restate
     from muntin.prompts import PromptRegistry
     from muntin.tool_results import ToolResultStore
 
@@ -36,8 +45,34 @@ if TYPE_CHECKING:
 
 __all__ = ("compact_messages", "context_window_node")
 
+GivenT = TypeVar("GivenT")
+ResultT = TypeVar("ResultT")
+
 DECISION_KEY = "muntin_decision"
 """Key of the state in which a node remembers what it decided, where the state has it."""
+_ALIASES = {"max_tokens": "budget", "token_counter": "counter", "results": "store"}
+
+
+def runnable_of(
+    policy: Callable[[GivenT], Policy[ResultT]], *, name: str
+) -> Runnable[GivenT, ResultT]:
+    """Make a runnable of a policy: `invoke` runs it, `ainvoke` awaits its steps."""
+
+    def plain(given: GivenT) -> ResultT:
+        return drive(policy(given))
+
+    async def awaited(given: GivenT) -> ResultT:
+        return await adrive(policy(given), size=_size_of(given))
+
+    return RunnableLambda(plain, afunc=awaited, name=name)
+
+
+def _size_of(given: Any) -> int:
+    """Return the characters of what is given, as far as that is known at a glance."""
+    messages: Any = value_of(given, "messages") if isinstance(given, dict) else given
+    if not isinstance(messages, (list, tuple)):
+        return 0
+    return sum(len(getattr(message, "content", "")) for message in messages)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any sequence
 
 
 @overload
@@ -46,12 +81,14 @@ def compact_messages(
     *,
     model: Any = None,
     window: int | None = None,
-    max_tokens: int | None = None,
+    budget: int | None = None,
+    reserve: int | None = None,
     tools: Sequence[Any] = (),
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
+    **trim_arguments: Any,
 ) -> Runnable[Messages, list[BaseMessage]]: ...
 
 
@@ -61,12 +98,14 @@ def compact_messages(
     *,
     model: Any = None,
     window: int | None = None,
-    max_tokens: int | None = None,
+    budget: int | None = None,
+    reserve: int | None = None,
     tools: Sequence[Any] = (),
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
+    **trim_arguments: Any,
 ) -> list[BaseMessage]: ...
 
 
@@ -75,12 +114,14 @@ def compact_messages(
     *,
     model: Any = None,
     window: int | None = None,
-    max_tokens: int | None = None,
+    budget: int | None = None,
+    reserve: int | None = None,
     tools: Sequence[Any] = (),
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
     prompts: PromptRegistry | None = None,
+    **trim_arguments: Any,
 ) -> list[BaseMessage] | Runnable[Messages, list[BaseMessage]]:
     """Return messages that fit: what `trim_messages` is used for, without losing what matters.
 
@@ -93,16 +134,24 @@ def compact_messages(
         model: The chat model that comes next: it tells window, output cap, bound tools and
             tokenizer.
         window: Tokens of the context window; `None` takes the model's.
-        max_tokens: Tokens the messages and tools may take at most; `None` takes the window less the
-            output reserve.
+        budget: Tokens the messages and tools may take at most; `None` takes the window less the
+            reserve. `max_tokens` is an alias.
+        reserve: Tokens kept for the answer; `None` takes the model's limit, else a share of the
+            window.
         tools: Tools that are sent along and not bound to `model`.
-        counter: Counts tokens: a function of a text, or a model's name; `None` takes the model's.
+        counter: Counts tokens: a function of a text or of messages, or a model or its name; `None`
+            takes the model's. `token_counter` is an alias.
         summarizer: Asked for a recap of what is left out; `None` asks nobody.
         store: Keeps the originals of results that are cut; `None` keeps none.
         prompts: Texts of notes; `None` takes the built-in ones.
+        trim_arguments: The other arguments of `trim_messages`: `end_on` is obeyed, those whose
+            promise holds anyway are accepted (`strategy="last"`, `include_system=True`,
+            `allow_partial=False`, `start_on="human"`), and others are refused with the way to say
+            it.
 
     Raises:
-        ConfigurationError: Nothing says how large the window is.
+        ConfigurationError: Nothing says how large the window is, or an argument is unknown, of the
+            wrong type or range, or one of `trim_messages` that cannot be obeyed.
         ContextWindowExceeded: What must stay is over the budget.
 
     ```python
@@ -113,20 +162,37 @@ def compact_messages(
     for n in range(40):
         talk += [HumanMessage(f"Where is order A-{n}?"), AIMessage(f"Order A-{n} is on its way.")]
     talk += [HumanMessage("And the last one?")]
-    short = compact_messages(talk, max_tokens=300)
+    short = compact_messages(talk, budget=300)
     print(len(talk), len(short) < 40, short[0].text, short[-1].text)
     #> 82 True Be brief. And the last one?
     ```
     """
+    own = {"budget": budget, "counter": counter, "store": store}
+    given = {name: value for name, value in own.items() if value is not None}
+    named = renamed("compact_messages", {**given, **trim_arguments}, _ALIASES)
+    refuse_unknown("compact_messages", named, (*own, *_KEYWORDS, *TRIM_ARGUMENTS))
+    trimming = Trimming.of(
+        {key: named.pop(key) for key in TRIM_ARGUMENTS if key in named}, trim_arguments
+    )
     keeper = Keeper(
-        model=model, window=window, max_tokens=max_tokens, target=1.0, counter=counter,
-        summarizer=summarizer_for(summarizer), store=store, prompts=prompts,
-    )  # fmt: skip
-    if model is None and window is None and max_tokens is None:
-        raise ConfigurationError("give max_tokens=, window=, or a model that knows its window")
+        model=None if model is None else ModelFacts.of(model),
+        window=window,
+        budget=named.get("budget"),
+        reserve=reserve,
+        target=1.0,
+        counter=counter_of(named.get("counter")),
+        summarizer=summarizer_for(summarizer),
+        store=named.get("store"),
+        prompts=prompts,
+        pin=pinned_copy,
+    )
+    if model is None and window is None and keeper.budget is None:
+        raise ConfigurationError("give budget=, window=, or a model that knows its window")
 
     def policy(given: Messages) -> Policy[list[BaseMessage]]:
-        outgoing = yield from keeper.policy(keeper.desk(None, tools), read_messages(given), None)
+        facts = keeper.facts(None, tools)
+        outgoing = yield from keeper.policy(facts, trimming.ended(read_messages(given)), None)
+        yield Publish(RequestAccount(facts=facts, outgoing=outgoing, thread=thread_of_run()))
         return list(outgoing.messages)
 
     if messages is not None:
@@ -134,13 +200,19 @@ def compact_messages(
     return runnable_of(policy, name="compact_messages")
 
 
+_KEYWORDS = ("messages", "model", "window", "reserve", "tools", "summarizer", "prompts")
+
+
 def context_window_node(
     model: Any = None,
     *,
     window: int | None = None,
-    max_tokens: int | None = None,
-    budget: WindowBudgetConfig | None = None,
+    budget: int | None = None,
+    reserve: int | None = None,
+    division: WindowBudgetConfig | None = None,
     target: float = 0.8,
+    trigger: Any = None,
+    keep: Any = None,
     tools: Sequence[Any] = (),
     system_prompt: str = "",
     counter: Any = None,
@@ -150,6 +222,8 @@ def context_window_node(
     restate: Restate | None = None,
     messages_key: str = "messages",
     output_key: str = "llm_input_messages",
+    before_compaction: BeforeCompaction | None = None,
+    **aliases: Any,
 ) -> Runnable[Any, dict[str, Any]]:
     """Make a node that writes what to send of a conversation beside it.
 
@@ -164,9 +238,12 @@ def context_window_node(
     Args:
         model: The chat model that comes next, with its tools bound.
         window: As in `compact_messages`.
-        max_tokens: As in `compact_messages`.
-        budget: How the window is divided; `None` takes the defaults.
+        budget: As in `compact_messages`.
+        reserve: As in `compact_messages`.
+        division: How the window is divided; `None` takes the defaults.
         target: Share of the budget a conversation is brought down to when it is over it.
+        trigger: As in `ContextWindowMiddleware`.
+        keep: As in `ContextWindowMiddleware`.
         tools: As in `compact_messages`.
         system_prompt: Put in front of what is sent; `""` where the messages or the caller bring it.
         counter: As in `compact_messages`.
@@ -179,10 +256,12 @@ def context_window_node(
         messages_key: Key of the conversation in the state.
         output_key: Key under which to write what to send; an agent's `pre_model_hook` wants
             `llm_input_messages`.
+        before_compaction: As in `ContextWindowMiddleware`.
+        aliases: Earlier names of these arguments.
 
     Raises:
-        ConfigurationError: Nothing says how large the window is, or a number is out of range; or,
-            when it runs, the state has no messages under its key.
+        ConfigurationError: Nothing says how large the window is, a number is out of range, or a
+            keyword is unknown; or, when it runs, the state has no messages under its key.
 
     ```python
     from typing import Annotated, Any, TypedDict
@@ -208,12 +287,30 @@ def context_window_node(
     #> 42 True
     ```
     """
+    if isinstance(budget, WindowBudgetConfig):  # its earlier meaning
+        budget, division = None, budget
+    own = {"budget": budget, "counter": counter, "store": store}
+    given = {name: value for name, value in own.items() if value is not None}
+    named = renamed("context_window_node", {**given, **aliases}, _ALIASES)
+    refuse_unknown("context_window_node", named, (*own, *_KEYWORDS, *_NODE_KEYWORDS))
     keeper = Keeper(
-        model=model, window=window, max_tokens=max_tokens, division=budget, target=target,
-        counter=counter, summarizer=summarizer_for(summarizer), store=store, prompts=prompts,
-    )  # fmt: skip
-    if model is None and window is None and max_tokens is None:
-        raise ConfigurationError("give a model that knows its window, window=, or max_tokens=")
+        model=None if model is None else ModelFacts.of(model),
+        window=window,
+        budget=named.get("budget"),
+        reserve=reserve,
+        division=division,
+        target=target,
+        trigger=trigger,
+        keep=keep,
+        counter=counter_of(named.get("counter")),
+        summarizer=summarizer_for(summarizer),
+        store=named.get("store"),
+        prompts=prompts,
+        pin=pinned_copy,
+        before_compaction=before_compaction,
+    )
+    if model is None and window is None and keeper.budget is None:
+        raise ConfigurationError("give a model that knows its window, window=, or budget=")
 
     def policy(state: Any) -> Policy[dict[str, Any]]:
         given = value_of(state, messages_key)
@@ -224,14 +321,21 @@ def context_window_node(
         messages = read_messages(given)
         if system_prompt:
             messages = (SystemMessage(system_prompt), *messages)
+        facts = keeper.facts(None, tools)
         outgoing = yield from keeper.policy(
-            keeper.desk(None, tools),
+            facts,
             messages,
             value_of(state, DECISION_KEY),
-            state=restated(state, restate),
+            state=carried_state(state, restate),
+            thread=thread_of_run(),
         )
-        if outgoing.fitted is not None:
-            yield Tell(outgoing.fitted)
+        yield Publish(RequestAccount(facts=facts, outgoing=outgoing, thread=thread_of_run()))
         return {output_key: list(outgoing.messages), DECISION_KEY: outgoing.saved}
 
     return runnable_of(policy, name="context_window")
+
+
+_NODE_KEYWORDS = (
+    "division", "target", "trigger", "keep", "system_prompt", "restate", "messages_key",
+    "output_key", "before_compaction",
+)  # fmt: skip

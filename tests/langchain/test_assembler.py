@@ -165,7 +165,7 @@ def test_what_is_no_message_is_named(door: Door, way: str, wrong: Any, problem: 
     with pytest.raises(ConfigurationError, match=problem):
         assembled(door, ContextAssembler(window=8000), given)
     if way == "alone":
-        short = compact_messages(max_tokens=900)
+        short = compact_messages(budget=900)
         with pytest.raises(ConfigurationError, match=problem):
             door(short.invoke, short.ainvoke, given)
 
@@ -241,7 +241,7 @@ def test_the_placed_documents_are_the_documents_that_were_found(door: Door) -> N
 
 def test_embeddings_find_what_is_meant_and_drop_what_is_said_twice(door: Door) -> None:
     """With vectors at hand, relevance and repeats go by meaning."""
-    assembler = ContextAssembler(window=8000, embeddings=WordEmbeddings(), max_tokens=110)
+    assembler = ContextAssembler(window=8000, embeddings=WordEmbeddings(), budget=110)
     prompt = assembled(door, assembler, {"question": "meals per day receipt", "rag": LIBRARY})
 
     assert LIBRARY[0] in prompt.documents
@@ -317,7 +317,7 @@ def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
         asked.append(question)
         return [prose(60, 10 * len(asked) + at) for at in range(5)]
 
-    assembler = ContextAssembler(max_tokens=2500, sources={"rag": search}, place=place)
+    assembler = ContextAssembler(budget=2500, sources={"rag": search}, place=place)
     messages: list[BaseMessage] = [HumanMessage("Question 0?")]
     for at in range(1, 8):
         prompt = assembled(door, assembler, messages)
@@ -329,7 +329,7 @@ def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
         assert prompt.report.used == count_messages(prompt.messages, counter=COUNT)
         assert any("earlier questions" in note for note in prompt.report.notes) == (at > 1)
         messages = [*prompt.messages, AIMessage("Yes."), HumanMessage(f"Question {at}?")]
-    nothing = ContextAssembler(max_tokens=2500, sources={"rag": lambda question: []})
+    nothing = ContextAssembler(budget=2500, sources={"rag": lambda question: []})
 
     assert "passages" in assembled(door, nothing, messages).report.notes[0]
     assert kinds(assembled(door, nothing, messages))[0] == "human"
@@ -350,14 +350,14 @@ def test_an_unknown_window_is_an_error_when_it_is_made() -> None:
     """A default for an unknown model is a window somebody will overrun."""
     unknown = StrictChatModel(says_window=False)
 
-    with pytest.raises(ConfigurationError, match="the context window is unknown"):
+    with pytest.raises(ConfigurationError, match=r"the context window of .* is unknown"):
         ContextAssembler(model=unknown)
-    with pytest.raises(ConfigurationError, match="the context window is unknown"):
+    with pytest.raises(ConfigurationError, match=r"the context window of .* is unknown"):
         ContextAssembler()
-    with pytest.raises(ConfigurationError, match="max_tokens must be at least 1"):
-        ContextAssembler(max_tokens=0)
+    with pytest.raises(ConfigurationError, match="budget must be a positive int"):
+        ContextAssembler(budget=0)
     assert ContextAssembler(model=unknown, window=4000).invoke(QUESTION).report.window == 4000
-    assert ContextAssembler(model=unknown, max_tokens=400).invoke(QUESTION).report.window is None
+    assert ContextAssembler(model=unknown, budget=400).invoke(QUESTION).report.window is None
 
 
 def test_the_model_says_what_it_may_write() -> None:
@@ -407,7 +407,7 @@ def test_passages_give_way_to_what_must_stay(door: Door) -> None:
     assert check_request(list(prompt.messages), counter=COUNT) == prompt.report.used
     tight = [HumanMessage(QUESTION), calls("c1"), result("c1", "x")]
     least = count_messages(tight, counter=COUNT)
-    small = ContextAssembler(max_tokens=least + 30)
+    small = ContextAssembler(budget=least + 30)
     given = {"messages": tight, "rag": ["one two three", "four five six", "seven " * 30]}
     assert assembled(door, small, given).report.used <= least + 30
 
@@ -465,9 +465,7 @@ def test_whatever_is_given_fits_and_is_sound(
             talk += [calls(f"c{at}", f"d{at}"), result(f"c{at}", text), result(f"d{at}", "ok")]
         else:
             talk += [HumanMessage(text), AIMessage("Yes.")]
-    assembler = ContextAssembler(
-        max_tokens=budget, place="question" if before_question else "system"
-    )
+    assembler = ContextAssembler(budget=budget, place="question" if before_question else "system")
     given = {"question": QUESTION, "history": talk, "rag": [prose(n, -n) for n in passages]}
     before = copy.deepcopy(given)
     prompt = assembler.invoke(given)
@@ -482,7 +480,7 @@ def test_whatever_is_given_fits_and_is_sound(
 def test_a_model_may_write_the_recap(door: Door) -> None:
     """One call per assembly that has to leave something out, and none otherwise."""
     writer = StrictChatModel(window=4000, replies=["Ada asked about many trips."])
-    assembler = ContextAssembler(max_tokens=700, summarizer=writer)
+    assembler = ContextAssembler(budget=700, summarizer=writer)
     talk = [HumanMessage(f"Trip {at} to town {at}: {prose(30, at)}") for at in range(40)]
     prompt = assembled(door, assembler, {"question": QUESTION, "history": talk})
 
@@ -537,7 +535,7 @@ def test_sources_are_children_in_the_trace_and_the_report_is_an_event(door: Door
 def test_knobs_can_be_configured_per_call() -> None:
     """One chain, several budgets: LangChain's own way."""
     assembler = ContextAssembler(window=8000).configurable_fields(
-        max_tokens=ConfigurableField(id="budget"), place=ConfigurableField(id="place")
+        budget=ConfigurableField(id="budget"), place=ConfigurableField(id="place")
     )
     given = {"question": QUESTION, "rag": [prose(100, at) for at in range(9)]}
     small = assembler.with_config(configurable={"budget": 200, "place": "question"}).invoke(given)
@@ -561,9 +559,9 @@ def test_the_schemas_say_what_goes_in_and_out() -> None:
 @pytest.mark.parametrize(
     "knobs",
     [
-        {"system_prompt": "Be brief.", "place": "question", "max_tokens": 900},
+        {"system_prompt": "Be brief.", "place": "question", "budget": 900},
         {"config": ContextConfig(source_ratios={"rag": 1.0}, mmr_lambda=0.5)},
-        {"budget": WindowBudgetConfig(rag_ratio=0.2)},
+        {"division": WindowBudgetConfig(rag_ratio=0.2)},
         {"scope": Scope(user="ada", session="7")},
     ],
     ids=lambda knobs: "+".join(knobs),
@@ -603,19 +601,19 @@ def test_a_field_that_is_set_later_counts(door: Door) -> None:
     made = ContextAssembler(window=8000)
     ways: dict[str, ContextAssembler] = {
         "set": copy.copy(made),
-        "copied": made.model_copy(update={"max_tokens": 60}),
-        "copied deeply": made.model_copy(update={"max_tokens": 60}, deep=True),
-        "constructed": ContextAssembler.model_construct(window=8000, max_tokens=60),
+        "copied": made.model_copy(update={"budget": 60}),
+        "copied deeply": made.model_copy(update={"budget": 60}, deep=True),
+        "constructed": ContextAssembler.model_construct(window=8000, budget=60),
     }
     assert used(ways["set"]) > 200
-    ways["set"].max_tokens = 60
+    ways["set"].budget = 60
     for way, assembler in ways.items():
         assert used(assembler) <= 60, way
     assert used(made) > 200
     made.sources = {"memory": lambda question: ["Ada is here."]}
     assert "Ada is here." in assembled(door, made, QUESTION).messages[0].text
-    made.max_tokens = 0
-    with pytest.raises(ConfigurationError, match="max_tokens must be at least 1"):
+    made.budget = 0
+    with pytest.raises(ConfigurationError, match="budget must be a positive int"):
         assembled(door, made, QUESTION)
 
 
@@ -677,7 +675,7 @@ def test_another_budget_can_be_tried_without_fetching() -> None:
 def test_every_budget_can_be_tried(budget: int, window: int | None) -> None:
     """The slider of a report goes beyond what was sent: the answer gets less then."""
     assembler = ContextAssembler(
-        window=window, max_tokens=None if window else 2000, sources={"rag": lambda question: MANY}
+        window=window, budget=None if window else 2000, sources={"rag": lambda question: MANY}
     )
     report = assembler.invoke(QUESTION).report
     tried = report.what_if(max_tokens=budget)

@@ -21,9 +21,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langchain_agents import TASK, call, prose, result, rounds, shared_prefix, tool
 from langchain_muntin import ContextWindowMiddleware, compact_messages, context_window_node
-from langchain_muntin._decisions import held
 from langchain_muntin.testing import StrictChatModel
 from muntin import AgentState, count_messages
+from muntin.adapting import held
 from strategies import any_text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_whatever_is_sent_can_be_written_as_utf_8(
 
 def decided(**more: Any) -> tuple[Any, dict[str, Any]]:
     """Make a node, and what it wrote about a conversation that was too long."""
-    node = context_window_node(max_tokens=2000, **more)
+    node = context_window_node(budget=2000, **more)
     return node, node.invoke({"messages": [*TALK, ASKED]})
 
 
@@ -196,6 +196,8 @@ def test_a_state_that_changed_replaces_the_one_a_decision_put_back() -> None:
     [
         {"version": 1},
         {"version": 2},
+        {"version": 3},
+        {"tokens": None},
         {"covered": "4"},
         {"covered": 10_000},
         {"covered": -1},

@@ -89,7 +89,7 @@ def test_calls_and_results_stay_together_at_every_budget(history: list[BaseMessa
     for budget in budgets(history):
         kept: list[BaseMessage] | None = None
         with contextlib.suppress(ContextWindowExceeded):
-            kept = compact_messages(history, max_tokens=budget)
+            kept = compact_messages(history, budget=budget)
         if kept is None:
             continue
         sendable += 1
@@ -111,7 +111,7 @@ def test_a_task_followed_by_tool_rounds_alone_is_summarised_and_stays(door: Door
     history: list[BaseMessage] = [HumanMessage(TASK)]
     for at in range(30):
         history += [call(f"c{at}"), result(f"c{at}", f"{prose(60, at)}\n{fact(at)}")]
-    step = compact_messages(max_tokens=1500, summarizer=recap)
+    step = compact_messages(budget=1500, summarizer=recap)
     kept: list[BaseMessage] = door(step.invoke, step.ainvoke, history)
 
     assert says_task(kept)
@@ -125,7 +125,7 @@ def test_facts_of_the_folded_part_survive_without_a_model() -> None:
     history: list[BaseMessage] = [HumanMessage(TASK)]
     for at in range(60):
         history += [call(f"c{at}"), result(f"c{at}", f"{prose(300, at)}\n{fact(at)}")]
-    kept = compact_messages(history, max_tokens=6000)
+    kept = compact_messages(history, budget=6000)
     text = "".join(message.text for message in kept)
 
     assert sum(fact(at).partition(": ")[2] in text for at in range(60)) >= 40
@@ -143,7 +143,7 @@ def test_a_recap_is_given_content_only() -> None:
     for at in range(30):
         answer = AIMessage(prose(40, at), response_metadata={"logprobs": "LOGPROBS " * 500})
         history += [HumanMessage(f"And {at}?"), answer]
-    compact_messages([*history, HumanMessage(TASK)], max_tokens=900, summarizer=recap)
+    compact_messages([*history, HumanMessage(TASK)], budget=900, summarizer=recap)
 
     assert len(read) == 1
     assert "LOGPROBS" not in read[0]
@@ -154,7 +154,7 @@ def test_a_recap_that_is_no_recap_changes_nothing_for_the_worse(recap: str) -> N
     """An empty recap erased the history; one of 60,000 tokens overran the window."""
     history = [HumanMessage(f"{prose(40, at)}\n{fact(at)}") for at in range(40)]
     kept = compact_messages(
-        [*history, HumanMessage(TASK)], max_tokens=900, summarizer=lambda text, how: recap
+        [*history, HumanMessage(TASK)], budget=900, summarizer=lambda text, how: recap
     )
 
     assert count_messages(kept, counter=COUNT) <= 900
@@ -175,7 +175,7 @@ def test_braces_in_a_prompt_are_braces() -> None:
         return "Done."
 
     talk = [HumanMessage(prose(60, at)) for at in range(40)]
-    compact_messages(talk, max_tokens=900, summarizer=recap, prompts=prompts)
+    compact_messages(talk, budget=900, summarizer=recap, prompts=prompts)
 
     assert seen
     assert '{"recap": "..."}' in seen[0]
@@ -189,7 +189,7 @@ def test_scripts_that_cost_more_are_counted_as_what_they_cost(language: str) -> 
         "json": '{"id":4711,"rows":[{"a":1,"b":null},{"a":2,"b":true}],"sum":0.25}',
     }
     talk: list[BaseMessage] = [HumanMessage(f"{at}: {texts[language]}" * 6) for at in range(40)]
-    kept = compact_messages([*talk, HumanMessage(TASK)], max_tokens=3000)
+    kept = compact_messages([*talk, HumanMessage(TASK)], budget=3000)
 
     assert count_messages(kept, counter=TiktokenCounter()) <= 3000 * 1.15
 
@@ -328,7 +328,7 @@ def test_schemas_are_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_newest_message_is_never_summarised_away() -> None:
     """With tiny limits, "Hello" was folded and nobody had asked anything."""
     short = compact_messages(
-        [HumanMessage("Hello"), AIMessage("Bye. " * 50), HumanMessage(TASK)], max_tokens=60
+        [HumanMessage("Hello"), AIMessage("Bye. " * 50), HumanMessage(TASK)], budget=60
     )
 
     assert short[-1].text == TASK
@@ -402,11 +402,10 @@ def test_a_long_history_is_read_once(door: Door) -> None:
         return count_tokens(text)
 
     history: list[BaseMessage] = [HumanMessage(f"Message {at}.") for at in range(5000)]
-    assembler = ContextAssembler(max_tokens=100_000, counter=counter)
+    assembler = ContextAssembler(budget=100_000, counter=counter)
     door(assembler.invoke, assembler.ainvoke, {"history": history, "question": TASK})
     first = len(read)
     door(assembler.invoke, assembler.ainvoke, {"history": history, "question": "And now?"})
 
     assert first <= 5005  # the counter itself is tried once
-
     assert len(read) - first <= 2

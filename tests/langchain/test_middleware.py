@@ -41,6 +41,7 @@ from langchain_agents import (
     tool,
 )
 from langchain_muntin import ContextWindowMiddleware
+from langchain_muntin._models import ModelFacts
 from langchain_muntin.testing import BadRequestError, StrictChatModel
 from muntin import ConfigurationError, ContextWindowExceeded, ToolResultStore
 from muntin.testing import FailingSummarizer
@@ -398,10 +399,10 @@ def test_usage_without_cached_tokens_does_not_double_the_budget(door: Door) -> N
     model = StrictChatModel(window=8000, scale=1.0, replies=["Done."])
     middleware = ContextWindowMiddleware()
     usage: Any = {"input_tokens": 40, "output_tokens": 1, "total_tokens": 41}
-    desk = middleware._keeper.desk(model)
+    desk = middleware._keeper.facts(ModelFacts.of(model))
     middleware._keeper.learn(desk, 4000, usage["input_tokens"])
 
-    assert middleware._keeper.desk(model).budget == 5000
+    assert middleware._keeper.facts(ModelFacts.of(model)).budget == 5000
 
 
 def test_one_smaller_request_after_a_refusal_for_its_size(door: Door) -> None:
@@ -418,7 +419,7 @@ def test_one_smaller_request_after_a_refusal_for_its_size(door: Door) -> None:
 def test_a_second_refusal_is_raised(door: Door) -> None:
     """One retry, not a loop."""
     model = StrictChatModel(window=600, max_tokens=100)
-    middleware = ContextWindowMiddleware(window=8000, max_tokens=8000)
+    middleware = ContextWindowMiddleware(window=8000, budget=8000)
     talk = [HumanMessage(prose(60, at)) for at in range(20)]
 
     with pytest.raises(BadRequestError):
@@ -479,26 +480,27 @@ def test_a_tool_that_returns_a_command_is_capped_too(door: Door) -> None:
 
 def test_an_image_in_a_result_stays() -> None:
     """Shortening is about text."""
-    from langchain_muntin._tool_results import ResultCap
+    from langchain_muntin._agents.tool_results import capped
+    from muntin.adapting import ResultCap
 
     image = {"type": "image", "url": "https://example.org/door.png"}
     given = ToolMessage([{"type": "text", "text": prose(900)}, image], tool_call_id="c1")
     cap = ResultCap(max_tokens=100, store=ToolResultStore.in_memory(), prompts=None, budget=None)
-    short = cap.apply(given, None)
+    short = capped(given, cap, None)
 
     assert short.content[1] == image
     assert len(short.content[0]["text"]) < 600
-    assert cap.apply(short, None) is short
-    assert cap.apply("something else", None) == "something else"
+    assert capped(short, cap, None) is short
+    assert capped("something else", cap, None) == "something else"
 
 
 @pytest.mark.parametrize("read_back", [False, True])
 def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool) -> None:  # noqa: FBT001 - drawn by pytest
     """LangChain refuses two middleware of one name, and a state two values for one key."""
     store = ToolResultStore.in_memory()
-    outer = ContextWindowMiddleware(max_tokens=6000, store=store)
+    outer = ContextWindowMiddleware(budget=6000, store=store)
     inner = ContextWindowMiddleware(
-        max_tokens=3000, store=store, read_back=read_back, name="the inner one"
+        budget=3000, store=store, read_back=read_back, name="the inner one"
     )
     model = StrictChatModel(window=12_000, replies=rounds(12))
     agent: Any = create_agent(

@@ -60,7 +60,7 @@ def test_a_wrapped_model_is_sent_no_more_than_its_window_holds(
     for short in (
         ContextAssembler(model=wrapped),
         compact_messages(model=wrapped),
-        compact_messages(model=wrapped, max_tokens=4000),
+        compact_messages(model=wrapped, budget=4000),
     ):
         chain: Any = short | wrapped
         door(chain.invoke, chain.ainvoke, TALK)

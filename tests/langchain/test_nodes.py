@@ -67,10 +67,10 @@ TALK: list[BaseMessage] = [
 
 def test_it_can_be_called_and_curried(door: Door) -> None:
     """People use `trim_messages` both ways."""
-    step = compact_messages(max_tokens=400)
+    step = compact_messages(budget=400)
     kept: list[BaseMessage] = door(step.invoke, step.ainvoke, TALK)
 
-    assert kept == compact_messages(TALK, max_tokens=400)
+    assert kept == compact_messages(TALK, budget=400)
     assert count_messages(kept, counter=COUNT) <= 400
     assert (kept[0], kept[-1]) == (TALK[0], TALK[-1])
 
@@ -103,7 +103,7 @@ def test_no_budget_leaves_a_broken_pair_or_nothing() -> None:
     for budget in range(1, whole + 1):
         kept: list[BaseMessage] | None = None
         with contextlib.suppress(ContextWindowExceeded):
-            kept = compact_messages(history, max_tokens=budget)
+            kept = compact_messages(history, budget=budget)
         if kept is None:
             continue
         sendable += 1
@@ -121,9 +121,9 @@ def test_every_message_is_counted_once() -> None:
         counted.append(text)
         return len(text.split())
 
-    compact_messages(TALK, max_tokens=100_000, counter=counter)
+    compact_messages(TALK, budget=100_000, counter=counter)
     first = len(counted)
-    compact_messages([*TALK, AIMessage("Yes.")], max_tokens=100_000, counter=counter)
+    compact_messages([*TALK, AIMessage("Yes.")], budget=100_000, counter=counter)
 
     assert first <= 2 * len(TALK)
     assert len(counted) - first <= 2
@@ -131,7 +131,7 @@ def test_every_message_is_counted_once() -> None:
 
 def test_it_wants_to_know_how_much() -> None:
     """Without a number there is nothing to fit into."""
-    with pytest.raises(ConfigurationError, match="give max_tokens="):
+    with pytest.raises(ConfigurationError, match="give budget="):
         compact_messages(TALK)
     with pytest.raises(ConfigurationError, match="is unknown"):
         compact_messages(TALK, model=StrictChatModel(says_window=False))
@@ -213,7 +213,7 @@ def test_a_state_that_is_an_object_can_be_read() -> None:
     class Held:
         messages = TALK
 
-    made = context_window_node(max_tokens=1000, restate=lambda state: AgentState(goal="Find it"))
+    made = context_window_node(budget=1000, restate=lambda state: AgentState(goal="Find it"))
     written = made.invoke(Held())
 
     assert written["llm_input_messages"][-1].text == TASK
@@ -223,7 +223,7 @@ def test_a_state_that_is_an_object_can_be_read() -> None:
 
 def test_a_state_without_messages_is_an_error_that_names_the_key() -> None:
     """A misspelt key would be told of as a type nobody gave."""
-    node = context_window_node(max_tokens=1000, messages_key="talk")
+    node = context_window_node(budget=1000, messages_key="talk")
 
     with pytest.raises(ConfigurationError, match="no messages under 'talk'"):
         node.invoke({"messages": TALK})

@@ -125,7 +125,7 @@ def test_a_summariser_may_pause_the_graph_it_runs_in(door: Door) -> None:
     """A recap that a person has to approve is not one that failed."""
     writer = StrictChatModel(window=8000, replies=lambda _: interrupt("May I?"))
     talk = [HumanMessage(prose(60, at)) for at in range(40)]
-    short = compact_messages(max_tokens=900, summarizer=writer)
+    short = compact_messages(budget=900, summarizer=writer)
 
     async def twin(messages: Any) -> str:
         return "".join(one.text for one in await short.ainvoke([*talk, *messages]))

@@ -19,9 +19,10 @@ from langgraph.types import Command
 
 from langchain_agents import TASK, call, calls, prose, result, tool
 from langchain_muntin import ContextWindowMiddleware
-from langchain_muntin._tool_results import ResultCap
+from langchain_muntin._agents.tool_results import capped
 from langchain_muntin.testing import StrictChatModel
 from muntin import ConfigurationError, TiktokenCounter, ToolResultStore, count_message, count_tokens
+from muntin.adapting import ResultCap
 
 if TYPE_CHECKING:
     from conftest import Door
@@ -68,13 +69,13 @@ LARGE, SMALL = result("c1", LONG), result("c2", "Fine.")
 )
 def test_every_form_in_which_a_tool_answers_is_capped(given: Any) -> None:
     """One result that slips through fills the window for the rest of the thread."""
-    capped = cap()
-    short = capped.apply(given, None)
+    limit = cap()
+    short = capped(given, limit, None)
 
     assert type(short) is type(given)
     assert all(count_tokens(message.text) <= 200 for message in found(short))
     assert [m.tool_call_id for m in found(short)] == [m.tool_call_id for m in found(given)]
-    assert capped.apply(short, None) is short
+    assert capped(short, limit, None) is short
     assert LARGE.text == LONG
 
 
@@ -103,7 +104,7 @@ def test_a_cap_makes_no_result_larger(block: dict[str, Any]) -> None:
     """A short text beside the long block it stands for costs more than nothing done."""
     image = {"type": "image", "url": "https://example.org/door.png"}
     given = ToolMessage([block, image], tool_call_id="c1", id="m1", artifact={"kept": True})
-    short = cap().apply(given, None)
+    short = capped(given, cap(), None)
 
     assert count_message(short) < 200 + count_message(given.model_copy(update={"content": [image]}))
     assert image in short.content

@@ -78,7 +78,7 @@ def documents(retriever: BaseRetriever) -> None:
 
 def conversations(messages: list[BaseMessage], model: BaseChatModel) -> None:
     """Called and curried, and as a node."""
-    assert_type(compact_messages(messages, max_tokens=400), list[BaseMessage])
+    assert_type(compact_messages(messages, budget=400), list[BaseMessage])
     chain = compact_messages(model=model) | model
     assert_type(chain.invoke(messages), AIMessage)
     node: Runnable[Any, dict[str, Any]] = context_window_node(model)

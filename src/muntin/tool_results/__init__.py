@@ -5,11 +5,13 @@ It decides what is shown of a result that is too large and where the original is
 
 from __future__ import annotations
 
-from muntin.tool_results.reader import read_tool, read_tool_result
+from muntin.tool_results.reader import ReadTool, read_tool, read_tool_result
 from muntin.tool_results.shorten import truncate_batch, truncate_tool_result
-from muntin.tool_results.store import ToolResultStore
+from muntin.tool_results.store import RESULT_ID, ToolResultStore
 
 __all__ = (
+    "RESULT_ID",
+    "ReadTool",
     "ToolResultStore",
     "read_tool",
     "read_tool_result",

@@ -1,4 +1,4 @@
-"""What of a graph's state is put back when messages are left out: its todo list by default."""
+"""State of an agent that is put back when messages are left out: its todo list by default."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from typing import Any, TypeAlias, cast
 
 from muntin.state import AgentState, state_block
 
-__all__ = ("Restate", "digest_of", "restated", "value_of")
+__all__ = ("Restate", "carried_state", "digest_of", "value_of")
 
-Restate: TypeAlias = Callable[[Any], AgentState | None]
-"""Writes what must not be forgotten out of a graph's state; `None` when there is nothing."""
+Restate: TypeAlias = Callable[[Any], "AgentState | None"]
+"""Make an `AgentState` of a framework's state; `None` if there is nothing to put back."""
 
 
-def restated(state: Any, restate: Restate | None) -> AgentState | None:
-    """Write down what of a state has to be put back; `None` when there is nothing."""
+def carried_state(state: Any, restate: Restate | None) -> AgentState | None:
+    """Return what of a framework's state has to be put back; `None` if there is nothing.
+
+    Args:
+        state: The state: a dict or an object.
+        restate: Reads it; `None` reads the todo list under `todos`.
+    """
     found = (restate or _todos)(state)
     return None if found is None or found.is_empty() else found
 
 
 def digest_of(state: AgentState | None) -> str:
-    """Digest what a state says, to know whether it changed; `""` when there is nothing."""
+    """Return a digest of what a state says; `""` for no state."""
     if state is None:
         return ""
     written = state_block(state.snapshot()).encode("utf-8", "surrogatepass")
@@ -29,14 +34,14 @@ def digest_of(state: AgentState | None) -> str:
 
 
 def value_of(state: Any, key: str) -> Any:
-    """Read a key of a state that is a dict or an object; `None` where it has none."""
+    """Read a key of a state that is a dict or an object; `None` if it has none."""
     if isinstance(state, dict):
         return cast("dict[str, Any]", state).get(key)
     return getattr(state, key, None)
 
 
 def _todos(state: Any) -> AgentState | None:
-    """Read the todo list as LangChain's middleware keeps it: contents with a status each."""
+    """Read a todo list: contents with a status each."""
     todos: Any = value_of(state, "todos")
     if not isinstance(todos, Sequence) or isinstance(todos, str) or not todos:
         return None

@@ -1,50 +1,52 @@
-"""Remember what was decided about a conversation, so that the next request only adds to this one.
+"""Remember what was decided about a conversation, so that the next request only adds to it.
 
 A decision covers the messages up to a point: each is sent as it is, sent shorter, or left out, with
-a note in its place. It is kept as plain data and messages, so a checkpointer can store it, and it
-names the messages it covers by a digest: when one of them was edited, pinned or removed meanwhile,
-the decision no longer holds and a new one is made. Between two decisions every request begins with
-the bytes of the one before, which is what a provider's prompt cache lives on.
+a note in its place. It is plain data and messages, so a checkpointer can store it, and it names the
+messages it covers by a digest: if one of them was edited, pinned or removed, the decision no longer
+holds and a new one is made. Between two decisions every request begins with the bytes of the one
+before, which a provider's prompt cache needs.
 
-System messages in front are no part of it: they may change with every call.
+System messages in front are not part of it: they may change with every call.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from langchain_core.messages import BaseMessage, SystemMessage
-
-from langchain_muntin._shapes import marked
-from muntin.messages import canonical_json
+from muntin.messages import canonical_json, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ("Held", "Saved", "held", "recorded")
+__all__ = ("DecisionCache", "Held", "Saved", "held", "recorded")
 
 Saved: TypeAlias = dict[str, Any]
 """A decision as it is stored: `version`, `covered` (messages behind the system messages in front),
 `digest` (of those), `send`, in which `[first, last]` stands for messages sent as they are, `budget`
-(tokens there were) and `state` (digest of what was put back)."""
+(tokens there were), `tokens` (of the request) and `state` (digest of the state put back)."""
 
-_VERSION = 2
+_VERSION = 3
+_CAPACITY = 256
 
 
 class Held(NamedTuple):
     """A decision, applied to a conversation that went on."""
 
-    messages: list[BaseMessage]
+    messages: list[Any]
     """What is sent by it."""
     budget: int
     """The budget it was made for, in tokens."""
+    tokens: int
+    """What the request cost when it was made, in tokens."""
     state: str
-    """Digest of the state that was put back; `""` where there was none."""
+    """Digest of the state that was put back; `""` for none."""
 
 
 def recorded(
-    messages: Sequence[BaseMessage], sent: Sequence[BaseMessage], *, budget: int, state: str
+    messages: Sequence[Any], sent: Sequence[Any], *, budget: int, tokens: int, state: str
 ) -> Saved:
     """Write down what is sent in place of messages.
 
@@ -53,7 +55,8 @@ def recorded(
         sent: What is sent of it: the system messages in front, then some of the same objects, and
             others.
         budget: Tokens there were for it.
-        state: Digest of the state to be put back; `""` where there is none.
+        tokens: Tokens of the request.
+        state: Digest of the state to be put back; `""` for none.
     """
     front = _front(messages)
     covered = messages[front:]
@@ -68,22 +71,24 @@ def recorded(
             last[1] = at
         else:
             send.append([at, at])
+    *_, digest = _prefix_digests(covered)
     return {
         "version": _VERSION,
         "covered": len(covered),
-        "digest": _digest(covered),
+        "digest": digest,
         "send": send,
         "budget": budget,
+        "tokens": tokens,
         "state": state,
     }
 
 
-def held(messages: Sequence[BaseMessage], saved: object) -> Held | None:
+def held(messages: Sequence[Any], saved: object) -> Held | None:
     """Apply a decision to a conversation that went on.
 
     Returns:
-        `None` when it does not hold (any more): a message it covers is another one now, or it is
-        not what `recorded` writes.
+        `None` if it does not hold: a covered message is another one now, or it is not what
+        `recorded` writes.
     """
     match saved:
         case {
@@ -92,6 +97,7 @@ def held(messages: Sequence[BaseMessage], saved: object) -> Held | None:
             "digest": str(digest),
             "send": list(),
             "budget": int(budget),
+            "tokens": int(tokens),
             "state": str(state),
         } if version == _VERSION:
             send = cast("Saved", saved)["send"]
@@ -101,54 +107,94 @@ def held(messages: Sequence[BaseMessage], saved: object) -> Held | None:
     body = messages[front:]
     if not 0 <= covered <= len(body) or not all(_is_sendable(item, covered) for item in send):
         return None
-    if _digest(body[:covered]) != digest:
+    *_, found = _prefix_digests(body[:covered])
+    if found != digest:
         return None
-    sent: list[BaseMessage] = [*messages[:front]]
+    sent: list[Any] = [*messages[:front]]
     for item in send:
-        if isinstance(item, BaseMessage):
-            sent.append(item)
+        if isinstance(item, list):
+            first, last = cast("list[int]", item)
+            sent.extend(body[first : last + 1])
         else:
-            sent.extend(body[item[0] : item[1] + 1])
-    return Held([*sent, *body[covered:]], budget, state)
+            sent.append(item)
+    return Held([*sent, *body[covered:]], budget, tokens, state)
 
 
-def _front(messages: Sequence[BaseMessage]) -> int:
+class DecisionCache:
+    """Find decisions again by the messages they cover. Safe between threads.
+
+    The state of a framework is the first place to look. An agent that runs as a node of another
+    graph starts with an empty state each time; the messages are the same, so the decision is found
+    by them. The oldest decisions are removed first.
+
+    Args:
+        capacity: Most decisions to keep.
+    """
+
+    def __init__(self, capacity: int = _CAPACITY) -> None:
+        self.capacity = capacity
+        self._known: OrderedDict[str, Saved] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, saved: Saved) -> None:
+        """Remember a decision."""
+        with self._lock:
+            self._known[saved["digest"]] = saved
+            self._known.move_to_end(saved["digest"])
+            while len(self._known) > self.capacity:
+                self._known.popitem(last=False)
+
+    def find(self, messages: Sequence[Any]) -> Saved | None:
+        """Return the decision that covers most of a conversation; `None` if there is none."""
+        with self._lock:
+            if not self._known:
+                return None
+            known = dict(self._known)
+        best: Saved | None = None
+        for digest in _prefix_digests(messages[_front(messages) :]):
+            if digest in known:
+                best = known[digest]
+        return best
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"capacity": self.capacity}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["capacity"])
+
+
+def _front(messages: Sequence[Any]) -> int:
     """Count the system messages in front."""
     for at, message in enumerate(messages):
-        if not isinstance(message, SystemMessage):
+        if shape_of(message).view(message).role != "system":
             return at
     return len(messages)
 
 
 def _is_sendable(item: object, covered: int) -> bool:
     match item:
-        case BaseMessage():
-            return True
         case [int(first), int(last)]:
             return 0 <= first <= last < covered
-        case _:
+        case list() | str() | int() | None:
             return False
+        case _:
+            return True
 
 
-def _digest(messages: Sequence[BaseMessage]) -> str:
-    """Digest what messages say and are, to recognise them in another process."""
+def _prefix_digests(messages: Sequence[Any]) -> Iterator[str]:
+    """Yield a digest of the first 0, 1, 2 ... messages, to recognise them in another process."""
     digest = blake2b(digest_size=16)
+    yield digest.hexdigest()
     for message in messages:
-        for part in _said(message):
+        for part in _parts(message):
             data = part.encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
-    return digest.hexdigest()
+        yield digest.copy().hexdigest()
 
 
-def _said(message: BaseMessage) -> Iterator[str]:
-    """List all that a decision about a message may depend on."""
-    held = message.__dict__.get
-    for field in ("type", "id", "name", "tool_call_id", "status", "role"):
-        yield str(held(field) or "")
-    yield marked(message)
-    for field in ("tool_calls", "invalid_tool_calls"):
-        calls = held(field)
-        yield canonical_json(calls) if calls else ""
-    content = message.content
-    yield content if isinstance(content, str) else canonical_json(content)
+def _parts(message: Any) -> Iterator[str]:
+    """List everything the view of a message is read from."""
+    parts = shape_of(message).parts(message)
+    for part in cast("Any", parts) if isinstance(parts, tuple) else (parts,):
+        yield part if isinstance(part, str) else canonical_json(part)

@@ -1,55 +1,98 @@
-"""Keep every request of a conversation inside the window: the policy behind middleware and nodes.
+"""Keep every request of a conversation inside the window: the policy of middleware and nodes.
 
 A request that fits is sent as it is, or as the last decision about it says. One that does not is
 fitted below the budget, so that the decision holds for a while, and the decision is recorded. The
-conversation itself is never touched. A decision gives way when the budget grew a lot since; when
-the state that was put back is another one now, only that is written anew. What a provider charges
-for a request corrects the budget of the next: decisions stay in one count, only the moment of the
-next one moves.
+conversation itself is never changed. A decision ends when the budget grew a lot since; when the
+state that was put back is another one now, only that is written anew. Provider usage changes only
+the budget of the next decision.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from langchain_muntin._decisions import Saved, held, recorded
-from langchain_muntin._models import ModelFacts
-from langchain_muntin._restated import digest_of
-from langchain_muntin._steps import Fit, sound
-from muntin.adapting import second_try
+from muntin.adapting.refusals import second_try
+from muntin.adapting.requests.carried import digest_of
+from muntin.adapting.requests.decisions import DecisionCache, held, recorded
+from muntin.adapting.requests.limits import CompactionPlan, limit_of
+from muntin.adapting.requests.mending import mended
+from muntin.adapting.requests.steps import Fit
 from muntin.config import WindowBudgetConfig
-from muntin.counting import REPLY_TOKENS, AnchoredCounter, count_tokens, count_tools, counts_for
+from muntin.counting import (
+    REPLY_TOKENS,
+    AnchoredCounter,
+    EstimateCounter,
+    checked_tokens,
+    count_tokens,
+    count_tools,
+    counter_for,
+    counts_for,
+)
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state import STATE_SHARE, AgentState, reinject
+from muntin.window import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from langchain_core.messages import BaseMessage
-
-    from langchain_muntin._steps import Policy
-    from muntin.adapting import Refusal
+    from muntin.adapting.refusals import Refusal
+    from muntin.adapting.requests.decisions import Saved
+    from muntin.adapting.requests.limits import BeforeCompaction, Limit, Reason
+    from muntin.adapting.requests.mending import Mended
+    from muntin.adapting.requests.steps import Policy
     from muntin.conversations import FittedMessages
     from muntin.counting import MessageCounts, TokenCounter
+    from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
     from muntin.tool_results import ToolResultStore
 
-__all__ = ("Desk", "Keeper", "Outgoing")
+__all__ = ("Keeper", "ModelFacts", "Outgoing", "RequestFacts")
 
 _LOWEST = 0.8
 """Usage may enlarge a budget by a quarter at most: some providers leave cached tokens out of what
 they report."""
 _LARGER = 1.5
-"""Times the budget of a decision that a budget has to exceed to make another one of its own."""
+"""Factor by which the budget must grow before a new decision."""
+_GROWTH = 0.1
+"""Share of a trigger by which a request must have grown since the last decision."""
+
+
+_ESTIMATE = EstimateCounter()
+
+
+class ModelFacts(Protocol):
+    """What an adapter knows of a model."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model, to keep apart what is learned of several."""
+        ...
+
+    def schemas(self, tools: Sequence[Any] = ()) -> tuple[Any, ...]:
+        """Return the schemas that are sent with a request."""
+        ...
+
+    def division(
+        self,
+        given: int | None,
+        config: WindowBudgetConfig,
+        settings: Mapping[str, Any] | None = None,
+    ) -> tuple[Window, int] | None:
+        """Return the window and the tokens kept for the answer; `None` for an unknown window."""
+        ...
+
+    def counter(self) -> TokenCounter:
+        """Return the counter for the model."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """What is known of one request before its messages are looked at."""
+class RequestFacts:
+    """What is known of one request before its messages are read."""
 
     name: str
     """Name of the model."""
@@ -60,74 +103,127 @@ class Desk:
     room: int
     """Tokens the request may take, by the provider's count."""
     reserve: int
-    """Tokens kept free for the answer; 0 when only a budget is known."""
+    """Tokens kept free for the answer; 0 if only a budget is known."""
     window: int | None
-    """Tokens of the window; `None` when only a budget is known."""
+    """Tokens of the window; `None` if only a budget is known."""
     tools: Sequence[Any]
-    """Schemas that travel with it."""
+    """Schemas that are sent with it."""
     tool_tokens: int
-    """What they cost."""
+    """Tokens of the schemas."""
 
-    def cost(self, messages: Sequence[BaseMessage]) -> int:
+    def cost(self, messages: Sequence[Any]) -> int:
         """Count a whole request."""
         sizes = sum(one.tokens for one in self.counts.measure_all(messages))
         return sizes + self.tool_tokens + REPLY_TOKENS
 
+    def tokens_of(self, limit: Limit, messages: Sequence[Any]) -> int:
+        """Return the tokens a limit means for a conversation."""
+        if limit.kind == "messages":
+            views = [one.view for one in self.counts.measure_all(messages)]
+            front = [m for m, view in zip(messages, views, strict=True) if view.role == "system"]
+            rest = [m for m, view in zip(messages, views, strict=True) if view.role != "system"]
+            return self.cost([*front, *rest[-int(limit.amount) :]])
+        whole = self.budget if self.window is None else self.window
+        return int(limit.amount) if limit.kind == "tokens" else int(limit.amount * whole)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """What is sent, and what is to be remembered for the next time."""
+    """What is sent, and what is to be remembered for the next request."""
 
-    messages: Sequence[BaseMessage]
+    messages: Sequence[Any]
     """The messages to send, system message included."""
     tokens: int
-    """What the request costs by the desk's counter."""
+    """Tokens of the request, by the counter of the facts."""
     saved: Saved | None
-    """The decision that holds now; `None` when the conversation is sent as it is."""
-    fitted: FittedMessages[Sequence[BaseMessage]] | None = None
-    """The fit, where a new decision was made."""
+    """The decision that holds now; `None` if the conversation is sent as it is."""
+    fitted: FittedMessages[Sequence[Any]] | None = None
+    """The fit, if a new decision was made."""
+    notes: tuple[str, ...] = ()
+    """What was mended, for the report."""
 
     @property
     def report(self) -> AssemblyReport | None:
-        """The account of the new decision; `None` where none was made."""
-        return None if self.fitted is None else self.fitted.report
+        """The report of the new decision; `None` if none was made."""
+        if self.fitted is None:
+            return None
+        report = self.fitted.report
+        return replace(report, notes=(*self.notes, *report.notes)) if self.notes else report
 
 
 class Keeper:
     """Decide what of a conversation is sent.
 
+    Args:
+        model: Facts of the model that always comes next; `None` gets them with every request.
+        window: Tokens of the context window; `None` takes the model's.
+        budget: Tokens a request may take at most; `None` takes the window less the reserve.
+        reserve: Tokens kept for the answer; `None` takes the model's limit, else `division`.
+        division: How the window is divided; `None` takes the defaults.
+        target: Share of the budget that a new decision brings a request down to.
+        trigger: When a decision is made although the request fits; `None` for never.
+        keep: What a decision brings a request down to; `None` takes `target`.
+        counter: Counts tokens; `None` takes the model's counter.
+        summarizer: Asked for recaps; `None` asks no model.
+        store: Keeps originals of results that are cut; `None` keeps none.
+        prompts: Texts of notes; `None` takes the built-in ones.
+        pin: Makes a copy of a message that stays word for word.
+        whole_results: Names of tools whose results stay word for word.
+        before_compaction: Looks at a plan before it is carried out.
+
     Raises:
-        ConfigurationError: A number is out of range.
+        ConfigurationError: A number is out of range, or the window of `model` is unknown.
     """
 
     def __init__(
         self,
         *,
-        model: Any = None,
+        model: ModelFacts | None = None,
         window: int | None = None,
-        max_tokens: int | None = None,
+        budget: int | None = None,
+        reserve: int | None = None,
         division: WindowBudgetConfig | None = None,
         target: float = 0.8,
-        counter: Any = None,
+        trigger: Any = None,
+        keep: Any = None,
+        counter: TokenCounter | None = None,
         summarizer: Any = None,
         store: ToolResultStore | None = None,
         prompts: PromptRegistry | None = None,
+        pin: Callable[[Any], Any] | None = None,
+        whole_results: Collection[str] = (),
+        before_compaction: BeforeCompaction | None = None,
     ) -> None:
-        if not 0 < target <= 1:
-            raise ConfigurationError(f"target is a share of the budget in (0, 1], not {target}")
-        if max_tokens is not None and max_tokens < 1:
-            raise ConfigurationError(f"max_tokens must be at least 1, not {max_tokens}")
-        self.window = window
-        self.max_tokens = max_tokens
+        share: object = target
+        is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not is_number or not 0 < target <= 1:
+            raise ConfigurationError(f"target must be a share in (0, 1], got {target!r:.60}")
+        if division is not None and not isinstance(cast("object", division), WindowBudgetConfig):
+            raise ConfigurationError(
+                f"division must be a WindowBudgetConfig, got {type(division).__name__}"
+            )
+        self.window = None if window is None else checked_tokens(window, "window")
+        self.budget = None if budget is None else checked_tokens(budget, "budget")
+        self.reserve = None if reserve is None else checked_tokens(reserve, "reserve", least=0)
+        if self.window is not None and self.reserve is not None and self.reserve >= self.window:
+            raise ConfigurationError(
+                f"reserve ({self.reserve}) must be less than window ({self.window})"
+            )
         self.division = division or WindowBudgetConfig()
         self.target = target
+        self.trigger = limit_of(trigger, "trigger")
+        self.keep = limit_of(keep, "keep")
         self.summarizer = summarizer
         self.store = store
         self.prompts = prompts
-        self._model = None if model is None else ModelFacts.of(model)
-        if self._model is not None and max_tokens is None and self._model.window(window) is None:
-            raise _unknown(self._model)
-        self._counter = None if counter is None else ModelFacts.of(counter).counter()
+        self.before_compaction = before_compaction
+        self.decisions = DecisionCache()
+        self._pin = pin
+        self._whole_results = frozenset(whole_results)
+        self._model = model
+        if model is not None and self.budget is None and self._divided(model, None) is None:
+            raise _unknown(model)
+        self._counter = counter
         self._counters: dict[str, TokenCounter] = {}
         self._anchors: dict[str, AnchoredCounter] = {}
         self._limits: dict[str, int] = {}
@@ -135,29 +231,37 @@ class Keeper:
 
     # --- what is known of a request --------------------------------------------------------------
 
-    def desk(
+    def facts(
         self,
-        model: Any = None,
+        model: ModelFacts | None = None,
         tools: Sequence[Any] = (),
         *,
         schemas: Sequence[Any] = (),
         settings: Mapping[str, Any] | None = None,
-    ) -> Desk:
-        """Look at the model, the tools and the settings of a request.
+        set_aside: int = 0,
+    ) -> RequestFacts:
+        """Read the model, the tools and the settings of a request.
+
+        Args:
+            model: Facts of the model of this request; `None` takes the one of the keeper.
+            tools: Tools that are sent with it.
+            schemas: Schemas that are sent beside the tools.
+            settings: Settings of this request.
+            set_aside: Tokens of the budget that are needed for something else.
 
         Raises:
             ConfigurationError: The window is unknown.
         """
-        given = self._model or ModelFacts(model=None, bound={})
-        facts = given if model is None else ModelFacts.of(model)
-        counts = counts_for(self._counter_for(facts))
-        every = (*facts.schemas(tools), *schemas)
-        room, reserve, window = self._room(facts, settings)
-        return Desk(
-            name=facts.name,
+        known = model or self._model
+        name = "" if known is None else known.name
+        counts = counts_for(self._counter_for(known, name))
+        every = (*(tools if known is None else known.schemas(tools)), *schemas)
+        room, reserve, window = self._room(known, name, settings)
+        return RequestFacts(
+            name=name,
             counts=counts,
-            budget=max(int(room / self.ratio(facts.name)), 1),
-            room=room,
+            budget=max(int(room / self.ratio(name)) - set_aside, 1),
+            room=max(room - set_aside, 1),
             reserve=reserve,
             window=window,
             tools=every,
@@ -165,88 +269,196 @@ class Keeper:
         )
 
     def _room(
-        self, facts: ModelFacts, settings: Mapping[str, Any] | None
+        self, known: ModelFacts | None, name: str, settings: Mapping[str, Any] | None
     ) -> tuple[int, int, int | None]:
         """Return the room, the reserve and the window."""
-        learned = self._limits.get(facts.name)
-        divided = facts.division(self.window, self.division, settings)
+        learned = self._limits.get(name)
+        divided = self._divided(known, settings)
         if divided is None:
-            if self.max_tokens is None:
-                raise _unknown(facts)
-            return min(self.max_tokens, learned or self.max_tokens), 0, None
+            if self.budget is None:
+                raise _unknown(known)
+            return min(self.budget, learned or self.budget), self.reserve or 0, None
         window, reserve = divided
+        reserve = reserve if self.reserve is None else self.reserve
         tokens = min(window.tokens, learned or window.tokens)
         # A limit learnt from a refusal may be smaller than the reserve for the told window.
         reserve = reserve if reserve < tokens else tokens // 2
-        room = min(tokens - reserve, self.max_tokens or tokens)
+        room = min(tokens - reserve, self.budget or tokens)
         return room, reserve, tokens
+
+    def _divided(
+        self, known: ModelFacts | None, settings: Mapping[str, Any] | None
+    ) -> tuple[Window, int] | None:
+        if known is not None:
+            return known.division(self.window, self.division, settings)
+        if self.window is None:
+            return None
+        reserve = self.division.output_reserve(window=self.window, model_max_output=None)
+        return Window(tokens=self.window), reserve
 
     def counter_named(self, name: str | None) -> TokenCounter:
         """Return the counter for a model by its name; `None` before any was asked."""
         if self._counter is not None:
             return self._counter
-        if name is None:
+        if not name:
             return count_tokens
-        return self._counters.get(name) or ModelFacts.of(name).counter()
+        return self._counters.get(name) or counter_for(name)
 
-    def _counter_for(self, facts: ModelFacts) -> TokenCounter:
+    def _counter_for(self, known: ModelFacts | None, name: str) -> TokenCounter:
         if self._counter is not None:
             return self._counter
-        if facts.name not in self._counters:
-            self._counters[facts.name] = facts.counter()
-        return self._counters[facts.name]
+        if name not in self._counters:
+            self._counters[name] = _ESTIMATE if known is None else known.counter()
+        return self._counters[name]
 
     # --- what is sent ----------------------------------------------------------------------------
 
     def policy(
         self,
-        desk: Desk,
-        messages: Sequence[BaseMessage],
+        facts: RequestFacts,
+        messages: Sequence[Any],
         saved: Mapping[str, Any] | None,
         *,
         state: AgentState | None = None,
+        thread: str = "",
+        asked: bool = False,
     ) -> Policy[Outgoing]:
         """Decide what is sent of a conversation.
 
         Args:
-            desk: What is known of the request.
+            facts: What is known of the request.
             messages: The conversation, system message included. Not changed.
-            saved: The decision of an earlier request; `None` where there is none.
+            saved: The decision of an earlier request; `None` if there is none.
             state: Put back when messages are left out; `None` puts nothing back.
+            thread: Thread of the conversation, for the hook.
+            asked: Whether a compaction was asked for, although the request may fit.
 
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
         """
         decision = held(messages, saved)
         kept = None if decision is None else cast("Saved", saved)
-        if decision is None or desk.budget > _LARGER * decision.budget:
-            # A decision for a small model stays for its next call; a large one is sent all.
-            talk = sound(messages, desk.counts, self.prompts).messages
+        if decision is None:
+            kept = self.decisions.find(messages)
+            decision = held(messages, kept)
+        if decision is None or facts.budget > _LARGER * decision.budget:
+            # A decision for a small model stays for its next call; a large one is sent everything.
+            sound = mended(messages, facts.counts, self.prompts)
+            kept = kept if decision is not None else None
+            since = 0
         else:
-            talk = sound(decision.messages, desk.counts, self.prompts).messages
+            sound = mended(decision.messages, facts.counts, self.prompts)
+            since = decision.tokens
             if digest_of(state) != decision.state:
-                talk = self._with_state(desk, talk, state)
-                kept = recorded(messages, talk, budget=decision.budget, state=digest_of(state))
-        tokens = desk.cost(talk)
-        if tokens <= desk.budget:
-            return Outgoing(messages=talk, tokens=tokens, saved=kept)
+                restated = self._with_state(facts, sound.messages, state)
+                sound = replace(sound, messages=restated)
+                kept = recorded(
+                    messages,
+                    restated,
+                    budget=decision.budget,
+                    tokens=decision.tokens,
+                    state=digest_of(state),
+                )
+        tokens = facts.cost(sound.messages)
+        as_it_is = Outgoing(messages=sound.messages, tokens=tokens, saved=kept, notes=sound.notes)
+        reason = self._reason(facts, sound, tokens, since=since, asked=asked)
+        if reason is None:
+            return as_it_is
+        plan = self._plan(facts, messages, tokens, reason, thread)
+        if plan is None:
+            if tokens > facts.budget:
+                raise ContextWindowExceeded(
+                    "the request, whose compaction before_compaction refused",
+                    needed=tokens,
+                    available=facts.budget,
+                )
+            return as_it_is
         try:
-            return (yield from self.smaller(desk, messages, desk.budget, state=state))
+            smaller = yield from self._carried_out(facts, plan, state=state)
         except ContextWindowExceeded:
-            if desk.room <= desk.budget:
+            if tokens <= facts.budget:
+                return as_it_is
+            if facts.room <= facts.budget:
                 raise
-        # Usage may have taught too much: whether this fits is for the provider to say.
-        return (yield from self.smaller(desk, messages, desk.room, state=state))
+        else:
+            return smaller if smaller.tokens < tokens or tokens > facts.budget else as_it_is
+        # Usage may have taught too much: the provider decides whether this fits.
+        return (yield from self.smaller(facts, messages, facts.room, state=state))
+
+    def _reason(
+        self, facts: RequestFacts, sound: Mended, tokens: int, *, since: int, asked: bool
+    ) -> Reason | None:
+        """Return why a new decision is due; `None` if it is not."""
+        if tokens > facts.budget:
+            return "over_budget"
+        if asked:
+            return "asked"
+        if self.trigger is None:
+            return None
+        if self.trigger.kind == "messages":
+            limit = int(self.trigger.amount)
+            grown = tokens - since > _GROWTH * since
+            return "trigger" if len(sound.messages) > limit and grown else None
+        limit = facts.tokens_of(self.trigger, sound.messages)
+        # A decision that could not get below the trigger is not made again at every request.
+        return "trigger" if tokens > limit and tokens - since > _GROWTH * limit else None
+
+    def _plan(
+        self,
+        facts: RequestFacts,
+        messages: Sequence[Any],
+        tokens: int,
+        reason: Reason,
+        thread: str,
+    ) -> CompactionPlan | None:
+        """Return what is to be done; `None` if the hook refuses it."""
+        keep = int(facts.budget * self.target)
+        if self.keep is not None:
+            keep = min(facts.tokens_of(self.keep, messages), facts.budget)
+        if reason == "asked":
+            keep = min(keep, tokens // 2)
+        plan = CompactionPlan(
+            messages=tuple(messages),
+            reason=reason,
+            tokens=tokens,
+            budget=facts.budget,
+            keep=max(keep, 1),
+            keep_whole=self._whole(facts, messages),
+            thread=thread,
+        )
+        if self.before_compaction is None:
+            return plan
+        answer = self.before_compaction(plan)
+        if answer is not None and not isinstance(cast("object", answer), CompactionPlan):
+            raise ConfigurationError(
+                f"before_compaction must return a CompactionPlan or None, got "
+                f"{type(answer).__name__}"
+            )
+        return answer
+
+    def _whole(self, facts: RequestFacts, messages: Sequence[Any]) -> frozenset[int]:
+        """Return the positions of results that stay word for word."""
+        if not self._whole_results:
+            return frozenset()
+        views = [one.view for one in facts.counts.measure_all(messages)]
+        names = {call.id: call.name for view in views for call in view.calls}
+        return frozenset(at for at, view in enumerate(views) if self._is_whole(view, names))
+
+    def _is_whole(self, view: MessageView, names: Mapping[str, str]) -> bool:
+        return any(
+            (names.get(result.call_id) or view.name) in self._whole_results
+            for result in view.results
+        )
 
     def _with_state(
-        self, desk: Desk, talk: Sequence[BaseMessage], state: AgentState | None
-    ) -> Sequence[BaseMessage]:
-        """Put a state in place of the one that a decision holds; too large a one is left out."""
+        self, facts: RequestFacts, messages: Sequence[Any], state: AgentState | None
+    ) -> Sequence[Any]:
+        """Put a state in place of the one a decision holds; one that is too large is left out."""
         put: Any = partial(
             reinject,
-            messages=talk,
-            max_tokens=max(int(STATE_SHARE * desk.budget), 1),
-            counter=desk.counts.counter,
+            messages=messages,
+            max_tokens=max(int(STATE_SHARE * facts.budget), 1),
+            counter=facts.counts.counter,
             prompts=self.prompts or DEFAULT_PROMPTS,
         )
         try:
@@ -256,8 +468,8 @@ class Keeper:
 
     def after_refusal(
         self,
-        desk: Desk,
-        messages: Sequence[BaseMessage],
+        facts: RequestFacts,
+        messages: Sequence[Any],
         refused: Outgoing,
         said: Refusal,
         *,
@@ -274,24 +486,24 @@ class Keeper:
         retry = second_try(
             said,
             refused.tokens,
-            reserve=desk.reserve,
-            window=desk.window,
-            accepted=self._accepted.get(desk.name, 0),
+            reserve=facts.reserve,
+            window=facts.window,
+            accepted=self._accepted.get(facts.name, 0),
         )
         if retry.charged is not None:
-            self.learn(desk, refused.tokens, retry.charged)
+            self.learn(facts, refused.tokens, retry.charged)
         if retry.limit is not None:
-            self._limits[desk.name] = retry.limit
+            self._limits[facts.name] = retry.limit
         return (
             yield from self.smaller(
-                desk, messages, retry.budget, state=state, recorded_for=retry.budget
+                facts, messages, retry.budget, state=state, recorded_for=retry.budget
             )
         )
 
     def smaller(
         self,
-        desk: Desk,
-        messages: Sequence[BaseMessage],
+        facts: RequestFacts,
+        messages: Sequence[Any],
         budget: int,
         *,
         state: AgentState | None = None,
@@ -300,44 +512,72 @@ class Keeper:
         """Make a new decision, out of the conversation as it really was.
 
         Args:
-            desk: What is known of the request.
+            facts: What is known of the request.
             messages: The conversation.
             budget: Tokens the request may take.
             state: Put back when messages are left out; `None` puts nothing back.
-            recorded_for: Budget that the decision is recorded with; `None` is the budget of the
-                desk.
+            recorded_for: Budget that the decision is recorded with; `None` is the one of the facts.
 
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
         """
-        talk = sound(messages, desk.counts, self.prompts).messages
-        try:
-            fitted = yield self._fit(desk, talk, max(int(budget * self.target), 1), state)
-        except ContextWindowExceeded:
-            fitted = yield self._fit(desk, talk, budget, state)
-        sent = cast("FittedMessages[Sequence[BaseMessage]]", fitted).messages
-        return Outgoing(
-            messages=sent,
-            tokens=desk.cost(sent),
-            saved=recorded(
-                messages, sent, budget=recorded_for or desk.budget, state=digest_of(state)
-            ),
-            fitted=fitted,
+        plan = CompactionPlan(
+            messages=tuple(messages),
+            reason="over_budget",
+            tokens=budget,
+            budget=budget,
+            keep=max(int(budget * self.target), 1),
+            keep_whole=self._whole(facts, messages),
         )
+        return (yield from self._carried_out(facts, plan, state=state, recorded_for=recorded_for))
+
+    def _carried_out(
+        self,
+        facts: RequestFacts,
+        plan: CompactionPlan,
+        *,
+        state: AgentState | None,
+        recorded_for: int | None = None,
+    ) -> Policy[Outgoing]:
+        messages = list(plan.messages)
+        originals: dict[int, Any] = {}
+        for at in plan.keep_whole:
+            if self._pin is not None and 0 <= at < len(messages):
+                pinned = self._pin(messages[at])
+                originals[id(pinned)] = messages[at]
+                messages[at] = pinned
+        sound = mended(messages, facts.counts, self.prompts)
+        try:
+            fitted = yield self._fit(facts, sound, max(min(plan.keep, plan.budget), 1), state)
+        except ContextWindowExceeded:
+            fitted = yield self._fit(facts, sound, plan.budget, state)
+        fitted = cast("FittedMessages[Sequence[Any]]", fitted)
+        sent = [originals.get(id(message), message) for message in fitted.messages]
+        tokens = facts.cost(sent)
+        saved = recorded(
+            plan.messages,
+            sent,
+            budget=recorded_for or facts.budget,
+            tokens=tokens,
+            state=digest_of(state),
+        )
+        self.decisions.add(saved)
+        return Outgoing(messages=sent, tokens=tokens, saved=saved, fitted=fitted, notes=sound.notes)
 
     def _fit(
-        self, desk: Desk, talk: Sequence[BaseMessage], budget: int, state: AgentState | None
+        self, facts: RequestFacts, sound: Mended, budget: int, state: AgentState | None
     ) -> Fit:
         return Fit(
-            messages=talk,
+            messages=sound.messages,
+            size=sound.characters,
             arguments={
                 "budget": budget,
-                "window": None if desk.window is None else max(desk.window, budget),
-                "tools": desk.tools,
+                "window": None if facts.window is None else max(facts.window, budget),
+                "tools": facts.tools,
                 "summarizer": self.summarizer,
                 "store": self.store,
                 "prompts": self.prompts,
-                "counts": desk.counts,
+                "counts": facts.counts,
                 "state": state,
             },
         )
@@ -345,39 +585,37 @@ class Keeper:
     # --- what is learned -------------------------------------------------------------------------
 
     def ratio(self, name: str) -> float:
-        """Tokens a model's provider charges for one that is counted here."""
+        """Return the tokens a model's provider charges for one that is counted here."""
         anchor = self._anchors.get(name)
         return 1.0 if anchor is None else max(anchor.ratio, _LOWEST)
 
-    def learn(self, desk: Desk, counted: int, reported: int, *, accepted: int = 0) -> None:
+    def learn(self, facts: RequestFacts, counted: int, reported: int, *, accepted: int = 0) -> None:
         """Learn from what a provider charged for a request.
 
         Args:
-            desk: What is known of the request.
+            facts: What is known of the request.
             counted: Tokens by our count.
-            reported: Tokens the provider charged.
+            reported: Tokens the provider charged. More than any vocabulary makes of the text was
+                charged for something else, such as a search of the provider, and is not learned.
             accepted: The same if the request was accepted, 0 if it was refused.
-
-        More than any vocabulary makes of it was not charged for what was counted here: a search
-        that the provider ran, or a frame around a small request.
         """
-        self._accepted[desk.name] = max(self._accepted.get(desk.name, 0), accepted)
+        self._accepted[facts.name] = max(self._accepted.get(facts.name, 0), accepted)
         if reported <= AnchoredCounter.HIGHEST * counted:
-            self._anchor(desk.name, desk.counts.counter).observe(counted, reported)
+            self._anchor(facts.name, facts.counts.counter).observe(counted, reported)
 
     def lessons(self) -> dict[str, float]:
         """Return what was learned, as a checkpoint can hold it."""
-        return {name: round(anchor.ratio, 4) for name, anchor in self._anchors.items()}
+        return {name: round(anchor.ratio, 2) for name, anchor in self._anchors.items()}
 
-    def recall(self, desk: Desk, lessons: Mapping[str, float] | None) -> bool:
-        """Take over what another process learned about a model; say whether that changed anything.
+    def recall(self, facts: RequestFacts, lessons: Mapping[str, float] | None) -> bool:
+        """Take over what another process learned about a model; return whether that changed much.
 
         What this process learned itself is newer and stays.
         """
-        known = (lessons or {}).get(desk.name)
-        if known is None or desk.name in self._anchors:
+        known = (lessons or {}).get(facts.name)
+        if known is None or facts.name in self._anchors:
             return False
-        self._anchor(desk.name, desk.counts.counter).observe(1000, int(1000 * known))
+        self._anchor(facts.name, facts.counts.counter).observe(1000, int(1000 * known))
         return True
 
     def _anchor(self, name: str, counter: Any) -> AnchoredCounter:
@@ -386,8 +624,9 @@ class Keeper:
         return self._anchors[name]
 
 
-def _unknown(facts: ModelFacts) -> ConfigurationError:
+def _unknown(facts: ModelFacts | None) -> ConfigurationError:
+    name = "the model" if facts is None or not facts.name else repr(facts.name)
     return ConfigurationError(
-        f"the context window of {facts.name!r} is unknown: give window=, max_tokens=, or the model "
-        f"a profile with max_input_tokens"
+        f"the context window of {name} is unknown: give window=, budget=, or the model a profile "
+        f"with max_input_tokens"
     )

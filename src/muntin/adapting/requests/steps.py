@@ -1,52 +1,39 @@
-"""One policy, two ways to wait: steps that can be done plainly or awaited.
+"""Run one policy from sync and from async code.
 
-A policy is a generator. It yields steps (fit these messages, call that model), is sent what came of
-each, and gets thrown what one raised. `drive` and `adrive` are all that the sync and the async
-doors differ in.
+A policy is a generator. It yields steps (fit these messages, call that model), is sent the result
+of each, and an exception of a step is thrown into it. `drive` and `adrive` are the only difference
+between a sync and an async entry point.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from langchain_core.runnables import RunnableLambda
+from muntin.adapting.workers import off_loop
+from muntin.conversations import FittedMessages, afit_messages, fit_messages
 
-from muntin.conversations import FittedMessages, afit_messages, clean_messages, fit_messages
-from muntin.messages import pairing_problems, repair, straight_order
+__all__ = ("Fit", "Policy", "Step", "adrive", "drive")
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
-
-    from langchain_core.messages import BaseMessage
-    from langchain_core.runnables import Runnable
-
-    from muntin.counting import Measured, MessageCounts
-    from muntin.messages import MessageView
-    from muntin.prompts import PromptRegistry
-
-__all__ = ("Fit", "Policy", "Sound", "Step", "adrive", "drive", "runnable_of", "sound")
-
-GivenT = TypeVar("GivenT")
 ResultT = TypeVar("ResultT")
 
 
 class Step(Protocol):
-    """Something to be done, plainly or awaited."""
+    """Something to do, from sync or async code."""
 
     def do(self) -> Any:
         """Do it."""
         ...
 
     async def ado(self) -> Any:
-        """Do it without blocking the loop."""
+        """Do it without blocking the event loop."""
         ...
 
 
-if TYPE_CHECKING:
-    Policy = Generator[Step, Any, ResultT]
-    """Yields steps, is sent what came of them, returns a result."""
+Policy: TypeAlias = Generator[Step, Any, ResultT]
+"""Yields steps, is sent the result of each, returns a result."""
 
 
 def drive(policy: Policy[ResultT]) -> ResultT:
@@ -56,101 +43,78 @@ def drive(policy: Policy[ResultT]) -> ResultT:
             step = next(policy)
             while True:
                 try:
-                    came = step.do()
+                    result = step.do()
                 except Exception as error:  # noqa: BLE001 - the policy decides what it means
                     step = policy.throw(error)
                 else:
-                    step = policy.send(came)
+                    step = policy.send(result)
         except StopIteration as end:
             return cast("ResultT", end.value)
 
 
-async def adrive(policy: Policy[ResultT]) -> ResultT:
-    """Run a policy to its end without blocking the loop."""
-    with closing(policy):
+async def adrive(policy: Policy[ResultT], *, size: int = 0) -> ResultT:
+    """Run a policy to its end without blocking the event loop.
+
+    Args:
+        policy: The policy.
+        size: Characters it works on; above `workers.LARGE` its own work is done in a thread.
+    """
+    resume: Callable[[], Any] = lambda: next(policy)  # noqa: E731 - replaced below
+    try:
+        while True:
+            ended, value = await off_loop(_until_step(resume), size=size)
+            if ended:
+                return cast("ResultT", value)
+            try:
+                result = await cast("Step", value).ado()
+            except Exception as error:  # noqa: BLE001 - the policy decides what it means
+                resume = _throwing(policy, error)
+            else:
+                resume = _sending(policy, result)
+    finally:
+        if not getattr(
+            policy, "gi_running", False
+        ):  # a cancelled call leaves the thread to end by itself
+            policy.close()
+
+
+def _until_step(resume: Callable[[], Any]) -> Callable[[], tuple[bool, Any]]:
+    """Return work that ends with the next step or the result; a future carries no StopIteration."""
+
+    def work() -> tuple[bool, Any]:
         try:
-            step = next(policy)
-            while True:
-                try:
-                    came = await step.ado()
-                except Exception as error:  # noqa: BLE001 - the policy decides what it means
-                    step = policy.throw(error)
-                else:
-                    step = policy.send(came)
+            return False, resume()
         except StopIteration as end:
-            return cast("ResultT", end.value)
+            return True, end.value
+
+    return work
 
 
-def runnable_of(
-    policy: Callable[[GivenT], Policy[ResultT]], *, name: str
-) -> Runnable[GivenT, ResultT]:
-    """Make a runnable of a policy: `invoke` drives it plainly, `ainvoke` awaits its steps."""
+def _throwing(policy: Policy[Any], error: Exception) -> Callable[[], Any]:
+    return lambda: policy.throw(error)
 
-    def plain(given: GivenT) -> ResultT:
-        return drive(policy(given))
 
-    async def awaited(given: GivenT) -> ResultT:
-        return await adrive(policy(given))
-
-    return RunnableLambda(plain, afunc=awaited, name=name)
+def _sending(policy: Policy[Any], result: Any) -> Callable[[], Any]:
+    return lambda: policy.send(result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
     """Fit messages into a budget; a summariser among the arguments may be asked."""
 
-    messages: Sequence[BaseMessage]
-    """What is to be fitted."""
+    messages: Sequence[Any]
+    """The messages."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The other arguments of `fit_messages`."""
+    size: int = 0
+    """Characters of the messages."""
 
-    def do(self) -> FittedMessages[Sequence[BaseMessage]]:
+    def do(self) -> FittedMessages[Sequence[Any]]:
         """Fit them."""
         return fit_messages(self.messages, **self.arguments)
 
-    async def ado(self) -> FittedMessages[Sequence[BaseMessage]]:
-        """Fit them without blocking the loop."""
+    async def ado(self) -> FittedMessages[Sequence[Any]]:
+        """Fit them without blocking the event loop."""
+        if self.arguments.get("summarizer") is None:
+            return await off_loop(self.do, size=self.size)
         return await afit_messages(self.messages, **self.arguments)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sound:
-    """Messages a provider accepts, and what had to be done for that."""
-
-    messages: Sequence[BaseMessage]
-    """The messages; the very object that was given where nothing was wrong with it."""
-    measured: Sequence[Measured]
-    """How each reads and what it costs."""
-    views: Sequence[MessageView]
-    """How each reads."""
-    notes: tuple[str, ...] = ()
-    """Sentences for the report."""
-
-
-def sound(
-    messages: Sequence[BaseMessage], counts: MessageCounts, prompts: PromptRegistry | None = None
-) -> Sound:
-    """Make messages encodable, put results behind their calls, mend broken pairs: where needed.
-
-    Whether it is needed is found out from what is remembered of each message.
-    """
-    messages, read = clean_messages(messages, counts)
-    given, notes = messages, list[str]()
-    measured = read.measured
-    views = [one.view for one in measured]
-    order = straight_order(views)
-    if order is not None:
-        messages = [messages[index] for index in order]
-        views = [views[index] for index in order]
-        notes.append("tool results were moved up to the calls they answer")
-    if pairing_problems(views):
-        mended = repair(messages, prompts=prompts)
-        messages = list(mended)
-        notes.append(
-            f"broken pairs were mended: {len(mended.dropped)} messages left out, "
-            f"{len(mended.answered)} calls answered by a note"
-        )
-    if messages is not given:
-        measured = counts.measure_all(messages)
-        views = [one.view for one in measured]
-    return Sound(messages=messages, measured=measured, views=views, notes=tuple(notes))

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import SystemMessage
 
-from langchain_muntin._assembly import Assembly, Place
-from langchain_muntin._inputs import Asked, read_input
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._assembling.inputs import Asked, read_input
+from langchain_muntin._assembling.policy import Assembly, Place
+from langchain_muntin._models import ModelFacts, counter_of
 from langchain_muntin.sources import source_of, sources_of
 from langchain_muntin.summarizer import summarizer_for
+from muntin.adapting import Keeper
 from muntin.config import ContextConfig, WindowBudgetConfig
 from muntin.counting import count_tools, counts_for
 from muntin.errors import ConfigurationError
@@ -76,17 +77,17 @@ class Ready:
             ConfigurationError: Nothing says how large a request may be.
         """
         facts = ModelFacts.of(made.model)
-        division = made.budget or WindowBudgetConfig()
-        window, reserve = facts.division(made.window, division) or (None, 0)
-        if window is None and made.max_tokens is None:
-            raise ConfigurationError(
-                "the context window is unknown: give window=, a model whose profile has "
-                "max_input_tokens, or max_tokens="
-            )
-        if made.max_tokens is not None and made.max_tokens < 1:
-            raise ConfigurationError(f"max_tokens must be at least 1, not {made.max_tokens}")
-        rooms = [made.max_tokens, None if window is None else window.tokens - reserve]
-        counter = (facts if made.counter is None else ModelFacts.of(made.counter)).counter()
+        division = made.division or WindowBudgetConfig()
+        keeper = Keeper(
+            model=facts,
+            window=made.window,
+            budget=made.budget,
+            reserve=made.reserve,
+            division=division,
+            counter=counter_of(made.counter),
+        )
+        known = keeper.facts()
+        counter = known.counts.counter
         tools = facts.schemas(made.tools)
         return cls(
             question_key=made.question_key,
@@ -94,9 +95,9 @@ class Ready:
             standing=sources_of(made.sources),
             embeddings=made.embeddings,
             front=(SystemMessage(made.system_prompt),) if made.system_prompt else (),
-            budget=min(room for room in rooms if room is not None),
-            window=None if window is None else window.tokens,
-            reserve=reserve,
+            budget=known.budget,
+            window=known.window,
+            reserve=known.reserve,
             tools=tools,
             tool_tokens=count_tools(tools, counter=counter) if tools else 0,
             share=division.rag_ratio,

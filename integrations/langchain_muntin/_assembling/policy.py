@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from langchain_muntin._shapes import MARK, marked
-from langchain_muntin._steps import Fit, drive, sound
 from langchain_muntin.prompt_value import AssembledPrompt
+from muntin.adapting import Fit, drive, mended
 from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import leading_system, newest_user
@@ -25,7 +25,7 @@ from muntin.report import AssemblyReport, SourceReport
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from langchain_muntin._steps import Policy, Sound
+    from muntin.adapting import Mended, Policy
     from muntin.conversations import FittedMessages
     from muntin.counting import MessageCounts
     from muntin.passages import AssembledContext, ContextBuilder, Embedding, Gathered
@@ -91,7 +91,7 @@ class Assembly:
             messages = self._placed(talk, context)
             try:
                 fitted: FittedMessages[Sequence[BaseMessage]] = yield Fit(
-                    messages=messages, arguments=self._fitting()
+                    messages=messages, arguments=self._fitting(), size=talk.characters
                 )
             except ContextWindowExceeded as exceeded:
                 if context is None or not context.text:
@@ -102,12 +102,12 @@ class Assembly:
             else:
                 return self._prompt(fitted, messages, context, talk.notes)
 
-    def _talk(self) -> Sound:
+    def _talk(self) -> Mended:
         """Read the conversation, without what was assembled for earlier questions."""
         if self.gathered is None:  # nothing is looked for here, so what is there stays
-            return sound(self.messages, self.counts, self.prompts)
+            return mended(self.messages, self.counts, self.prompts)
         said = [message for message in self.messages if marked(message) != "context"]
-        talk = sound(said, self.counts, self.prompts)
+        talk = mended(said, self.counts, self.prompts)
         old = len(self.messages) - len(said)
         if not old:
             return talk
@@ -127,7 +127,7 @@ class Assembly:
             context=context,
         )
 
-    def _room(self, talk: Sound) -> int:
+    def _room(self, talk: Mended) -> int:
         """Say what passages may take: their share, and what the conversation leaves idle."""
         sizes = [one.tokens for one in talk.measured]
         asked = newest_user(talk.views)
@@ -143,7 +143,7 @@ class Assembly:
             self.question, self.gathered, budget=room, query_embedding=self.query_embedding
         )
 
-    def _placed(self, talk: Sound, context: AssembledContext | None) -> Sequence[BaseMessage]:
+    def _placed(self, talk: Mended, context: AssembledContext | None) -> Sequence[BaseMessage]:
         """Put the passages in their place; without any, the conversation is as it was."""
         given = talk.messages
         if context is None or not context.text:

@@ -1,0 +1,1 @@
+"""One assembly of a prompt: reading the input, what is prepared once, the policy."""

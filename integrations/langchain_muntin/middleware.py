@@ -9,7 +9,6 @@ checkpointer keeps it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 
 try:
@@ -21,7 +20,6 @@ try:
         ModelResponse,
         PrivateStateAttr,
     )
-    from langgraph.types import Command
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in ("langchain", "langgraph"):
         raise
@@ -30,32 +28,27 @@ except ModuleNotFoundError as missing:
         name=missing.name,
     ) from missing
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 
-from langchain_muntin._agents.events import Publish, thread_of_run
-from langchain_muntin._agents.retention import archived, trimmed
-from langchain_muntin._agents.stored import packed, unpacked
+from langchain_muntin._agents.events import thread_of_run
+from langchain_muntin._agents.retention import archived
+from langchain_muntin._agents.stored import unpacked
 from langchain_muntin._agents.tool_results import (
     ReadBackTool,
     capped,
-    offered,
     read_back_tool,
     refused_reading,
 )
-from langchain_muntin._models import ModelFacts, answer_schemas, counter_of
-from langchain_muntin._shapes import SHAPE, pinned_copy
+from langchain_muntin._agents.window import AgentWindow, lessons_of
+from langchain_muntin._models import counter_of
+from langchain_muntin._shapes import pinned_copy
 from langchain_muntin.summarizer import summarizer_for
 from muntin.adapting import (
-    Accounts,
     Keeper,
     RequestAccount,
     ResultCap,
     adrive,
-    carried_state,
     drive,
-    named_ids,
-    refusal_of,
     refuse_unknown,
     renamed,
     rules_of,
@@ -63,15 +56,16 @@ from muntin.adapting import (
 )
 from muntin.config import WindowBudgetConfig
 from muntin.counting import checked_tokens
-from muntin.errors import ContextWindowExceeded
 from muntin.tool_results import ToolResultStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
     from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.types import Command
 
-    from muntin.adapting import BeforeCompaction, Outgoing, Policy, RequestFacts, Restate, ToolRule
+    from muntin.adapting import BeforeCompaction, Restate, ToolRule
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
 
@@ -80,8 +74,6 @@ __all__ = ("ContextWindowMiddleware", "ContextWindowState")
 _DECISION = "muntin_decision"
 _LEARNED = "muntin_learned"
 _NAME = "ContextWindowMiddleware"
-_LINE_TOKENS = 32
-"""Tokens set aside for the line that says how full the window is."""
 _ALIASES = {"max_tokens": "budget", "results": "store", "token_counter": "counter"}
 _Private = Annotated[dict[str, Any] | None, PrivateStateAttr]
 
@@ -196,6 +188,11 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         **aliases: Any,
     ) -> None:
         super().__init__()
+        arguments = locals()
+        self._made_with = {
+            key: arguments[key] for key in (*_KEYWORDS, "budget", "counter", "store")
+        }
+        self._made_with |= aliases
         if isinstance(budget, WindowBudgetConfig):  # its earlier meaning
             budget, division = None, budget
         given = {"budget": budget, "store": store, "counter": counter}
@@ -211,16 +208,10 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         self.store = ToolResultStore.in_memory() if found is None else found
         self._name = name
         own = "" if name == _NAME else f"_{name}"
-        self._decision, self._learned = _DECISION + own, _LEARNED + own
+        decision_key, learned_key = _DECISION + own, _LEARNED + own
         if own:
-            keys = {self._decision: _Private, self._learned: _Private}
+            keys = {decision_key: _Private, learned_key: _Private}
             self.state_schema = cast("Any", TypedDict)("ContextWindowState", keys, total=False)
-        self._restate = restate
-        self._tell_model = tell_model
-        self._trim_state = trim_state
-        self._stream_accounts = stream_accounts
-        self._accounts = Accounts()
-        self._asked: set[str] = set()
         self._keeper = Keeper(
             window=window,
             budget=named.get("budget"),
@@ -247,7 +238,18 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         self._reading = read_back_tool(
             self.store, max_result_tokens, prompts, self._keeper.counter_named(None)
         )
-        self._read_back = read_back
+        self._window = AgentWindow(
+            keeper=self._keeper,
+            store=self.store,
+            reading=self._reading,
+            decision_key=decision_key,
+            learned_key=learned_key,
+            restate=restate,
+            read_back=read_back,
+            tell_model=tell_model,
+            trim_state=trim_state,
+            stream_accounts=stream_accounts,
+        )
         self.tools = [self._reading] if read_back else []
         if compact_tool:
             self.tools = [*self.tools, _compact_tool(self)]
@@ -256,6 +258,13 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     def name(self) -> str:
         """Name of this middleware."""
         return self._name
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what it was made with; accounts and a store in memory stay in this process."""
+        return self._made_with
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)
 
     # --- how full the window is ------------------------------------------------------------------
 
@@ -270,12 +279,16 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             Used tokens, budget, parts and what a compaction could free; its `.report` says what
             became of every message. `None` before the first request of the thread.
         """
-        return self._accounts.get(thread_of_run() if thread_id is None else str(thread_id))
+        return self._window.accounts.get(thread_of_run() if thread_id is None else str(thread_id))
 
     @property
     def last_report(self) -> AssemblyReport | None:
         """The report of the newest request; `None` if several threads were seen: use `report`."""
-        account = self._accounts.get(thread_of_run()) if thread_of_run() else self._accounts.only()
+        account = (
+            self._window.accounts.get(thread_of_run())
+            if thread_of_run()
+            else self._window.accounts.only()
+        )
         return None if account is None else account.report
 
     def compact_now(self, thread_id: str | None = None) -> None:
@@ -285,7 +298,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             thread_id: The thread; `None` takes the thread of the run that is on, or requests
                 without a thread.
         """
-        self._asked.add(thread_of_run() if thread_id is None else str(thread_id))
+        self._window.asked.add(thread_of_run() if thread_id is None else str(thread_id))
 
     def archived(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return a conversation as it was before `trim_state` removed messages from it.
@@ -296,7 +309,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         Raises:
             ToolResultNotFound: The store does not have what was removed.
         """
-        return list(archived(messages, self.store))
+        return archived(messages, self.store)
 
     # --- model calls -----------------------------------------------------------------------------
 
@@ -306,7 +319,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Send what fits."""
-        return drive(self._call(request, handler))
+        return drive(self._window.call(request, handler))
 
     async def awrap_model_call(
         self,
@@ -315,149 +328,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Send what fits without blocking the event loop."""
         size = sum(len(message.content) for message in request.messages)
-        return await adrive(self._call(request, handler), size=size)
-
-    def _call(self, request: ModelRequest[Any], handler: Any) -> Policy[ExtendedModelResponse[Any]]:
-        state = cast("Mapping[str, Any]", request.state)
-        thread = thread_of_run()
-        saved = unpacked(state.get(self._decision), self.store)
-        request = self._with_tools(request, saved)
-        facts = self._facts(request, state)
-        messages = _conversation(request)
-        beside = carried_state(state, self._restate)
-        outgoing = yield from self._keeper.policy(
-            facts,
-            messages,
-            saved,
-            state=beside,
-            thread=thread,
-            asked=thread in self._asked,
-        )
-        self._asked.discard(thread)
-        yield self._published(facts, outgoing, request, thread)
-        try:
-            response = yield _Send(self._filled(request, facts, outgoing), handler)
-        except Exception as error:  # noqa: BLE001 - all but refusals for size are raised again
-            outgoing = yield from self._after(error, request, facts, outgoing, beside)
-            yield self._published(facts, outgoing, request, thread)
-            response = yield _Send(self._filled(request, facts, outgoing), handler)
-        self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
-        update = self._update(state, facts, outgoing, saved)
-        if self._trim_state:
-            update |= self._trimmed(request, outgoing)
-        return ExtendedModelResponse(
-            model_response=response, command=Command(update=update) if update else None
-        )
-
-    def _with_tools(self, request: ModelRequest[Any], saved: Any) -> ModelRequest[Any]:
-        if not self._read_back:
-            return request
-        reads = any(isinstance(message, ToolMessage) for message in request.messages)
-        tools = offered(
-            request.tools,
-            self._reading,
-            request.model,
-            reads=reads,
-            named=reads and bool(self._ids(request.messages, saved)),
-        )
-        return request if tools is request.tools else request.override(tools=list(tools))
-
-    def _ids(self, messages: Sequence[BaseMessage], saved: Any) -> frozenset[str]:
-        """Return the ids of originals that the conversation names, as it is sent."""
-        sent = saved["send"] if isinstance(saved, dict) and "send" in saved else ()
-        written = [one for one in cast("Sequence[Any]", sent) if isinstance(one, BaseMessage)]
-        return named_ids([*messages, *written])
-
-    def _facts(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> RequestFacts:
-        learned = _lessons(state.get(self._learned))
-        model = ModelFacts.of(request.model)
-
-        def read() -> RequestFacts:
-            return self._keeper.facts(
-                model,
-                request.tools,
-                schemas=answer_schemas(request.response_format),
-                settings=request.model_settings,
-                set_aside=_LINE_TOKENS if self._tell_model else 0,
-            )
-
-        facts = read()
-        return read() if self._keeper.recall(facts, learned.get("ratios")) else facts
-
-    def _after(
-        self,
-        error: Exception,
-        request: ModelRequest[Any],
-        facts: RequestFacts,
-        outgoing: Outgoing,
-        beside: Any,
-    ) -> Policy[Outgoing]:
-        """Make one smaller request of one that was refused for its size."""
-        said = refusal_of(error, tokens=outgoing.tokens)
-        if said is None or not said.is_overflow:
-            raise error
-        try:
-            return (
-                yield from self._keeper.after_refusal(
-                    facts, _conversation(request), outgoing, said, state=beside
-                )
-            )
-        except ContextWindowExceeded as exceeded:
-            raise error from exceeded
-
-    def _published(
-        self, facts: RequestFacts, outgoing: Outgoing, request: ModelRequest[Any], thread: str
-    ) -> Publish:
-        """Keep the account of a request and return the step that publishes it."""
-        account = RequestAccount(facts=facts, outgoing=outgoing, thread=thread)
-        self._accounts.add(account)
-        writer = getattr(request.runtime, "stream_writer", None) if self._stream_accounts else None
-        return Publish(account, writer)
-
-    def _filled(
-        self, request: ModelRequest[Any], facts: RequestFacts, outgoing: Outgoing
-    ) -> ModelRequest[Any]:
-        """Write what is sent into the request; the system message is sent beside the messages."""
-        messages: list[Any] = list(outgoing.messages)
-        if self._tell_model:
-            line = RequestAccount(facts=facts, outgoing=outgoing).line()
-            messages.append(SHAPE.note(line, "user"))
-        if request.system_message is None:
-            return request.override(messages=messages)
-        return request.override(system_message=messages[0], messages=messages[1:])
-
-    def _learn(self, facts: RequestFacts, outgoing: Outgoing, response: ModelResponse[Any]) -> None:
-        for message in response.result:
-            usage = message.usage_metadata if isinstance(message, AIMessage) else None
-            if usage and usage["input_tokens"]:
-                charged = usage["input_tokens"]
-                self._keeper.learn(facts, outgoing.tokens, charged, accepted=charged)
-
-    def _update(
-        self, state: Mapping[str, Any], facts: RequestFacts, outgoing: Outgoing, before: Any
-    ) -> dict[str, Any]:
-        """Return what changed of the private state."""
-        update: dict[str, Any] = {}
-        if outgoing.saved is not before:
-            update[self._decision] = packed(outgoing.saved, self.store)
-        learned = {
-            "ratios": self._keeper.lessons(),
-            "budget": facts.room,
-            "model": facts.name,
-        }
-        if learned != state.get(self._learned):
-            update[self._learned] = learned
-        return update
-
-    def _trimmed(self, request: ModelRequest[Any], outgoing: Outgoing) -> dict[str, Any]:
-        """Return the update that makes the stored messages those that were sent."""
-        if outgoing.saved is None:
-            return {}
-        front = 0 if request.system_message is None else 1
-        changes = trimmed(request.messages, outgoing.messages[front:], self.store)
-        if changes is None:
-            return {}
-        return {"messages": changes, self._decision: None}
+        return await adrive(self._window.call(request, handler), size=size)
 
     # --- tool calls ------------------------------------------------------------------------------
 
@@ -489,31 +360,17 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         if not isinstance(tool, ReadBackTool) or tool.store is not self.store:
             return None
         messages = value_of(request.state, "messages") or ()
-        saved = unpacked(value_of(request.state, self._decision), self.store)
-        return refused_reading(request.tool_call, self._ids(messages, saved))
+        saved = unpacked(value_of(request.state, self._window.decision_key), self.store)
+        return refused_reading(request.tool_call, self._window.ids(messages, saved))
 
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
         if isinstance(request.tool, ReadBackTool):
             return result
-        learned = _lessons(value_of(request.state, self._learned))
+        learned = lessons_of(value_of(request.state, self._window.learned_key))
         counter = self._keeper.counter_named(learned.get("model"))
         return capped(result, self._cap, learned.get("budget"), counter)
-
-
-@dataclass(frozen=True, slots=True)
-class _Send:
-    """Call the model."""
-
-    request: ModelRequest[Any]
-    handler: Any
-
-    def do(self) -> ModelResponse[Any]:
-        return self.handler(self.request)
-
-    async def ado(self) -> ModelResponse[Any]:
-        return await self.handler(self.request)
 
 
 _KEYWORDS = (
@@ -535,17 +392,3 @@ def _compact_tool(middleware: ContextWindowMiddleware) -> StructuredTool:
         description="Compact the older part of this conversation, to free context window. Facts, "
         "the open request and the newest messages stay.",
     )
-
-
-def _lessons(learned: object) -> Mapping[str, Any]:
-    """Read what was learned; nothing if it is not what `_update` writes."""
-    match learned:
-        case {"ratios": dict(), "budget": int(), "model": str()}:
-            return cast("Mapping[str, Any]", learned)
-        case _:
-            return {}
-
-
-def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:
-    front = [request.system_message] if request.system_message is not None else []
-    return [*cast("list[BaseMessage]", front), *request.messages]

@@ -391,7 +391,7 @@ def test_usage_corrects_the_count(door: Door) -> None:
 
     assert model.refused == []
     assert max(request.tokens for request in model.sent) > 6000
-    assert middleware._keeper.ratio("o200k_base") == pytest.approx(1.3, abs=0.02)
+    assert middleware._keeper.lessons.ratio("o200k_base") == pytest.approx(1.3, abs=0.02)
 
 
 def test_usage_without_cached_tokens_does_not_double_the_budget(door: Door) -> None:
@@ -400,7 +400,7 @@ def test_usage_without_cached_tokens_does_not_double_the_budget(door: Door) -> N
     middleware = ContextWindowMiddleware()
     usage: Any = {"input_tokens": 40, "output_tokens": 1, "total_tokens": 41}
     desk = middleware._keeper.facts(ModelFacts.of(model))
-    middleware._keeper.learn(desk, 4000, usage["input_tokens"])
+    middleware._keeper.lessons.learn(desk, 4000, usage["input_tokens"])
 
     assert middleware._keeper.facts(ModelFacts.of(model)).budget == 5000
 

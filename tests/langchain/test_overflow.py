@@ -35,7 +35,7 @@ def test_one_refusal_teaches_how_much_fits(door: Door, scale: float) -> None:
     assert len(model.refused) == 1
     assert len(model.sent) == 2
     assert all(4000 < request.tokens <= 7500 for request in model.sent)
-    assert middleware._keeper.ratio("o200k_base") == pytest.approx(scale, rel=0.02)
+    assert middleware._keeper.lessons.ratio("o200k_base") == pytest.approx(scale, rel=0.02)
 
 
 class Charging(StrictChatModel):

@@ -50,7 +50,10 @@ def unpacked(saved: Any, store: ToolResultStore) -> Any:
         written: list[Any] = json.loads(store.get(str(kept[_AT])))
     except (StateError, ToolResultNotFound, ValueError):
         return None
-    send = [messages_from_dict([item])[0] if isinstance(item, dict) else item for item in written]
+    send: list[Any] = [
+        messages_from_dict([cast("dict[Any, Any]", item)])[0] if isinstance(item, dict) else item
+        for item in written
+    ]
     return {**{name: value for name, value in kept.items() if name != _AT}, "send": send}
 
 

@@ -128,7 +128,8 @@ def refused_reading(call: Any, ids: Collection[str]) -> ToolMessage | None:
 
     Ids are hashes of contents: whoever knows one from elsewhere could read another user's result.
     """
-    wanted = str((call.get("args") or {}).get("id", ""))
+    arguments: dict[str, Any] = call["args"] or {}
+    wanted = str(arguments.get("id", ""))
     if wanted in ids:
         return None
     return ToolMessage(

@@ -13,7 +13,8 @@ from muntin.adapting.refusals import Refusal, Retry, refusal_of, second_try
 from muntin.adapting.requests.accounts import Accounts, RequestAccount
 from muntin.adapting.requests.carried import Restate, carried_state, value_of
 from muntin.adapting.requests.decisions import DecisionCache, Held, Saved, held, recorded
-from muntin.adapting.requests.keeper import Keeper, ModelFacts, Outgoing, RequestFacts
+from muntin.adapting.requests.facts import ModelFacts, Outgoing, RequestFacts
+from muntin.adapting.requests.keeper import Keeper
 from muntin.adapting.requests.limits import BeforeCompaction, CompactionPlan
 from muntin.adapting.requests.mending import Mended, mended
 from muntin.adapting.requests.results import (

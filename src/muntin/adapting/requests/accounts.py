@@ -17,7 +17,7 @@ from muntin.messages import in_flight, leading_system, newest_user, units
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from muntin.adapting.requests.keeper import Outgoing, RequestFacts
+    from muntin.adapting.requests.facts import Outgoing, RequestFacts
     from muntin.counting import Measured
     from muntin.report import AssemblyReport
 

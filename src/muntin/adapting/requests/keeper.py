@@ -9,20 +9,20 @@ the budget of the next decision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.adapting.refusals import second_try
 from muntin.adapting.requests.carried import digest_of
 from muntin.adapting.requests.decisions import DecisionCache, held, recorded
+from muntin.adapting.requests.facts import Outgoing, RequestFacts
+from muntin.adapting.requests.lessons import Lessons
 from muntin.adapting.requests.limits import CompactionPlan, limit_of
 from muntin.adapting.requests.mending import mended
 from muntin.adapting.requests.steps import Fit
 from muntin.config import WindowBudgetConfig
 from muntin.counting import (
-    REPLY_TOKENS,
-    AnchoredCounter,
     EstimateCounter,
     checked_tokens,
     count_tokens,
@@ -40,21 +40,18 @@ if TYPE_CHECKING:
 
     from muntin.adapting.refusals import Refusal
     from muntin.adapting.requests.decisions import Saved
-    from muntin.adapting.requests.limits import BeforeCompaction, Limit, Reason
+    from muntin.adapting.requests.facts import ModelFacts
+    from muntin.adapting.requests.limits import BeforeCompaction, Reason
     from muntin.adapting.requests.mending import Mended
     from muntin.adapting.requests.steps import Policy
     from muntin.conversations import FittedMessages
-    from muntin.counting import MessageCounts, TokenCounter
+    from muntin.counting import TokenCounter
     from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
-    from muntin.report import AssemblyReport
     from muntin.tool_results import ToolResultStore
 
-__all__ = ("Keeper", "ModelFacts", "Outgoing", "RequestFacts")
+__all__ = ("Keeper",)
 
-_LOWEST = 0.8
-"""Usage may enlarge a budget by a quarter at most: some providers leave cached tokens out of what
-they report."""
 _LARGER = 1.5
 """Factor by which the budget must grow before a new decision."""
 _GROWTH = 0.1
@@ -62,93 +59,6 @@ _GROWTH = 0.1
 
 
 _ESTIMATE = EstimateCounter()
-
-
-class ModelFacts(Protocol):
-    """What an adapter knows of a model."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model, to keep apart what is learned of several."""
-        ...
-
-    def schemas(self, tools: Sequence[Any] = ()) -> tuple[Any, ...]:
-        """Return the schemas that are sent with a request."""
-        ...
-
-    def division(
-        self,
-        given: int | None,
-        config: WindowBudgetConfig,
-        settings: Mapping[str, Any] | None = None,
-    ) -> tuple[Window, int] | None:
-        """Return the window and the tokens kept for the answer; `None` for an unknown window."""
-        ...
-
-    def counter(self) -> TokenCounter:
-        """Return the counter for the model."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFacts:
-    """What is known of one request before its messages are read."""
-
-    name: str
-    """Name of the model."""
-    counts: MessageCounts
-    """What messages cost, by the counter for the model."""
-    budget: int
-    """Tokens the request may take, by that counter, as usage has taught."""
-    room: int
-    """Tokens the request may take, by the provider's count."""
-    reserve: int
-    """Tokens kept free for the answer; 0 if only a budget is known."""
-    window: int | None
-    """Tokens of the window; `None` if only a budget is known."""
-    tools: Sequence[Any]
-    """Schemas that are sent with it."""
-    tool_tokens: int
-    """Tokens of the schemas."""
-
-    def cost(self, messages: Sequence[Any]) -> int:
-        """Count a whole request."""
-        sizes = sum(one.tokens for one in self.counts.measure_all(messages))
-        return sizes + self.tool_tokens + REPLY_TOKENS
-
-    def tokens_of(self, limit: Limit, messages: Sequence[Any]) -> int:
-        """Return the tokens a limit means for a conversation."""
-        if limit.kind == "messages":
-            views = [one.view for one in self.counts.measure_all(messages)]
-            front = [m for m, view in zip(messages, views, strict=True) if view.role == "system"]
-            rest = [m for m, view in zip(messages, views, strict=True) if view.role != "system"]
-            return self.cost([*front, *rest[-int(limit.amount) :]])
-        whole = self.budget if self.window is None else self.window
-        return int(limit.amount) if limit.kind == "tokens" else int(limit.amount * whole)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
-    """What is sent, and what is to be remembered for the next request."""
-
-    messages: Sequence[Any]
-    """The messages to send, system message included."""
-    tokens: int
-    """Tokens of the request, by the counter of the facts."""
-    saved: Saved | None
-    """The decision that holds now; `None` if the conversation is sent as it is."""
-    fitted: FittedMessages[Sequence[Any]] | None = None
-    """The fit, if a new decision was made."""
-    notes: tuple[str, ...] = ()
-    """What was mended, for the report."""
-
-    @property
-    def report(self) -> AssemblyReport | None:
-        """The report of the new decision; `None` if none was made."""
-        if self.fitted is None:
-            return None
-        report = self.fitted.report
-        return replace(report, notes=(*self.notes, *report.notes)) if self.notes else report
 
 
 class Keeper:
@@ -194,9 +104,7 @@ class Keeper:
         whole_results: Collection[str] = (),
         before_compaction: BeforeCompaction | None = None,
     ) -> None:
-        share: object = target
-        is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
-        if not is_number or not 0 < target <= 1:
+        if not _is_share(target):
             raise ConfigurationError(f"target must be a share in (0, 1], got {target!r:.60}")
         if division is not None and not isinstance(cast("object", division), WindowBudgetConfig):
             raise ConfigurationError(
@@ -225,9 +133,7 @@ class Keeper:
             raise _unknown(model)
         self._counter = counter
         self._counters: dict[str, TokenCounter] = {}
-        self._anchors: dict[str, AnchoredCounter] = {}
-        self._limits: dict[str, int] = {}
-        self._accepted: dict[str, int] = {}
+        self.lessons = Lessons()
 
     # --- what is known of a request --------------------------------------------------------------
 
@@ -260,7 +166,7 @@ class Keeper:
         return RequestFacts(
             name=name,
             counts=counts,
-            budget=max(int(room / self.ratio(name)) - set_aside, 1),
+            budget=max(int(room / self.lessons.ratio(name)) - set_aside, 1),
             room=max(room - set_aside, 1),
             reserve=reserve,
             window=window,
@@ -272,7 +178,7 @@ class Keeper:
         self, known: ModelFacts | None, name: str, settings: Mapping[str, Any] | None
     ) -> tuple[int, int, int | None]:
         """Return the room, the reserve and the window."""
-        learned = self._limits.get(name)
+        learned = self.lessons.limit(name)
         divided = self._divided(known, settings)
         if divided is None:
             if self.budget is None:
@@ -488,12 +394,12 @@ class Keeper:
             refused.tokens,
             reserve=facts.reserve,
             window=facts.window,
-            accepted=self._accepted.get(facts.name, 0),
+            accepted=self.lessons.accepted(facts.name),
         )
         if retry.charged is not None:
-            self.learn(facts, refused.tokens, retry.charged)
+            self.lessons.learn(facts, refused.tokens, retry.charged)
         if retry.limit is not None:
-            self._limits[facts.name] = retry.limit
+            self.lessons.remember_limit(facts.name, retry.limit)
         return (
             yield from self.smaller(
                 facts, messages, retry.budget, state=state, recorded_for=retry.budget
@@ -582,46 +488,11 @@ class Keeper:
             },
         )
 
-    # --- what is learned -------------------------------------------------------------------------
 
-    def ratio(self, name: str) -> float:
-        """Return the tokens a model's provider charges for one that is counted here."""
-        anchor = self._anchors.get(name)
-        return 1.0 if anchor is None else max(anchor.ratio, _LOWEST)
-
-    def learn(self, facts: RequestFacts, counted: int, reported: int, *, accepted: int = 0) -> None:
-        """Learn from what a provider charged for a request.
-
-        Args:
-            facts: What is known of the request.
-            counted: Tokens by our count.
-            reported: Tokens the provider charged. More than any vocabulary makes of the text was
-                charged for something else, such as a search of the provider, and is not learned.
-            accepted: The same if the request was accepted, 0 if it was refused.
-        """
-        self._accepted[facts.name] = max(self._accepted.get(facts.name, 0), accepted)
-        if reported <= AnchoredCounter.HIGHEST * counted:
-            self._anchor(facts.name, facts.counts.counter).observe(counted, reported)
-
-    def lessons(self) -> dict[str, float]:
-        """Return what was learned, as a checkpoint can hold it."""
-        return {name: round(anchor.ratio, 2) for name, anchor in self._anchors.items()}
-
-    def recall(self, facts: RequestFacts, lessons: Mapping[str, float] | None) -> bool:
-        """Take over what another process learned about a model; return whether that changed much.
-
-        What this process learned itself is newer and stays.
-        """
-        known = (lessons or {}).get(facts.name)
-        if known is None or facts.name in self._anchors:
-            return False
-        self._anchor(facts.name, facts.counts.counter).observe(1000, int(1000 * known))
-        return True
-
-    def _anchor(self, name: str, counter: Any) -> AnchoredCounter:
-        if name not in self._anchors:
-            self._anchors[name] = AnchoredCounter(counter, model=name)
-        return self._anchors[name]
+def _is_share(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 < value <= 1
 
 
 def _unknown(facts: ModelFacts | None) -> ConfigurationError:

@@ -1,0 +1,238 @@
+"""The model calls of one agent: what is sent, what is published, what is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.types import Command
+
+from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.retention import trimmed
+from langchain_muntin._agents.stored import packed, unpacked
+from langchain_muntin._agents.tool_results import offered
+from langchain_muntin._models import ModelFacts, answer_schemas
+from langchain_muntin._shapes import SHAPE
+from muntin.adapting import (
+    Accounts,
+    RequestAccount,
+    carried_state,
+    named_ids,
+    refusal_of,
+    value_of,
+)
+from muntin.errors import ContextWindowExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from langchain_muntin._agents.tool_results import ReadBackTool
+    from muntin.adapting import Keeper, Outgoing, Policy, RequestFacts, Restate
+    from muntin.tool_results import ToolResultStore
+
+__all__ = ("AgentWindow", "lessons_of")
+
+_LINE_TOKENS = 32
+"""Tokens set aside for the line that says how full the window is."""
+
+
+@dataclass(kw_only=True)
+class AgentWindow:
+    """Keep the requests of an agent inside the window."""
+
+    keeper: Keeper
+    """Decides what is sent."""
+    store: ToolResultStore
+    """Keeps originals and decisions."""
+    reading: ReadBackTool
+    """The tool that reads originals."""
+    decision_key: str
+    """Key of the decision in the state."""
+    learned_key: str
+    """Key of what was learned in the state."""
+    restate: Restate | None
+    """Makes a state to put back of the agent's state."""
+    read_back: bool
+    """Whether the reading tool is offered."""
+    tell_model: bool
+    """Whether the model is told how full the window is."""
+    trim_state: bool
+    """Whether the state is trimmed to what was sent."""
+    stream_accounts: bool
+    """Whether accounts are written to the custom stream."""
+    accounts: Accounts = field(default_factory=Accounts)
+    """The newest account of each thread."""
+    asked: set[str] = field(default_factory=set[str])
+    """Threads whose next request is compacted."""
+
+    def call(self, request: ModelRequest[Any], handler: Any) -> Policy[ExtendedModelResponse[Any]]:
+        state = cast("Mapping[str, Any]", request.state)
+        thread = thread_of_run()
+        saved = unpacked(state.get(self.decision_key), self.store)
+        request = self._with_tools(request, saved)
+        facts = self._facts(request, state)
+        messages = _conversation(request)
+        beside = carried_state(state, self.restate)
+        outgoing = yield from self.keeper.policy(
+            facts,
+            messages,
+            saved,
+            state=beside,
+            thread=thread,
+            asked=thread in self.asked,
+        )
+        self.asked.discard(thread)
+        yield self._published(facts, outgoing, request, thread)
+        try:
+            response = yield _Send(self._filled(request, facts, outgoing), handler)
+        except Exception as error:  # noqa: BLE001 - all but refusals for size are raised again
+            outgoing = yield from self._after(error, request, facts, outgoing, beside)
+            yield self._published(facts, outgoing, request, thread)
+            response = yield _Send(self._filled(request, facts, outgoing), handler)
+        self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
+        update = self._update(state, facts, outgoing, saved)
+        if self.trim_state:
+            update |= self._trimmed(request, outgoing, cast("ModelResponse[Any]", response))
+        return ExtendedModelResponse(
+            model_response=response, command=Command(update=update) if update else None
+        )
+
+    def _with_tools(self, request: ModelRequest[Any], saved: Any) -> ModelRequest[Any]:
+        if not self.read_back:
+            return request
+        reads = any(isinstance(message, ToolMessage) for message in request.messages)
+        tools = offered(
+            request.tools,
+            self.reading,
+            request.model,
+            reads=reads,
+            named=reads and bool(self.ids(request.messages, saved)),
+        )
+        return request if tools is request.tools else request.override(tools=list(tools))
+
+    def ids(self, messages: Sequence[BaseMessage], saved: Any) -> frozenset[str]:
+        """Return the ids of originals that the conversation names, as it is sent."""
+        sent: Sequence[Any] = value_of(saved, "send") or ()
+        written = [one for one in sent if isinstance(one, BaseMessage)]
+        return named_ids([*messages, *written])
+
+    def _facts(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> RequestFacts:
+        learned = lessons_of(state.get(self.learned_key))
+        model = ModelFacts.of(request.model)
+
+        def read() -> RequestFacts:
+            return self.keeper.facts(
+                model,
+                request.tools,
+                schemas=answer_schemas(request.response_format),
+                settings=request.model_settings,
+                set_aside=_LINE_TOKENS if self.tell_model else 0,
+            )
+
+        facts = read()
+        return read() if self.keeper.lessons.recall(facts, learned.get("ratios")) else facts
+
+    def _after(
+        self,
+        error: Exception,
+        request: ModelRequest[Any],
+        facts: RequestFacts,
+        outgoing: Outgoing,
+        beside: Any,
+    ) -> Policy[Outgoing]:
+        """Make one smaller request of one that was refused for its size."""
+        said = refusal_of(error, tokens=outgoing.tokens)
+        if said is None or not said.is_overflow:
+            raise error
+        try:
+            return (
+                yield from self.keeper.after_refusal(
+                    facts, _conversation(request), outgoing, said, state=beside
+                )
+            )
+        except ContextWindowExceeded as exceeded:
+            raise error from exceeded
+
+    def _published(
+        self, facts: RequestFacts, outgoing: Outgoing, request: ModelRequest[Any], thread: str
+    ) -> Publish:
+        """Keep the account of a request and return the step that publishes it."""
+        account = RequestAccount(facts=facts, outgoing=outgoing, thread=thread)
+        self.accounts.add(account)
+        writer = getattr(request.runtime, "stream_writer", None) if self.stream_accounts else None
+        return Publish(account, writer)
+
+    def _filled(
+        self, request: ModelRequest[Any], facts: RequestFacts, outgoing: Outgoing
+    ) -> ModelRequest[Any]:
+        """Write what is sent into the request; the system message is sent beside the messages."""
+        messages: list[Any] = list(outgoing.messages)
+        if self.tell_model:
+            line = RequestAccount(facts=facts, outgoing=outgoing).line()
+            messages.append(SHAPE.note(line, "user"))
+        if request.system_message is None:
+            return request.override(messages=messages)
+        return request.override(system_message=messages[0], messages=messages[1:])
+
+    def _learn(self, facts: RequestFacts, outgoing: Outgoing, response: ModelResponse[Any]) -> None:
+        for message in response.result:
+            usage = message.usage_metadata if isinstance(message, AIMessage) else None
+            if usage and usage["input_tokens"]:
+                charged = usage["input_tokens"]
+                self.keeper.lessons.learn(facts, outgoing.tokens, charged, accepted=charged)
+
+    def _update(
+        self, state: Mapping[str, Any], facts: RequestFacts, outgoing: Outgoing, before: Any
+    ) -> dict[str, Any]:
+        """Return what changed of the private state."""
+        update: dict[str, Any] = {}
+        if outgoing.saved is not before:
+            update[self.decision_key] = packed(outgoing.saved, self.store)
+        learned = {
+            "ratios": self.keeper.lessons.ratios(),
+            "budget": facts.room,
+            "model": facts.name,
+        }
+        if learned != state.get(self.learned_key):
+            update[self.learned_key] = learned
+        return update
+
+    def _trimmed(
+        self, request: ModelRequest[Any], outgoing: Outgoing, response: ModelResponse[Any]
+    ) -> dict[str, Any]:
+        """Return the update that makes the stored messages those that were sent."""
+        if outgoing.saved is None:
+            return {}
+        front = 0 if request.system_message is None else 1
+        changes = trimmed(request.messages, outgoing.messages[front:], response.result, self.store)
+        return {} if changes is None else {"messages": changes, self.decision_key: None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Send:
+    """Call the model."""
+
+    request: ModelRequest[Any]
+    handler: Any
+
+    def do(self) -> ModelResponse[Any]:
+        return self.handler(self.request)
+
+    async def ado(self) -> ModelResponse[Any]:
+        return await self.handler(self.request)
+
+
+def lessons_of(learned: object) -> Mapping[str, Any]:
+    """Read what was learned; nothing if it is not what `_update` writes."""
+    match learned:
+        case {"ratios": dict(), "budget": int(), "model": str()}:
+            return cast("Mapping[str, Any]", learned)
+        case _:
+            return {}
+
+
+def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:
+    front = [request.system_message] if request.system_message is not None else []
+    return [*cast("list[BaseMessage]", front), *request.messages]

@@ -10,21 +10,36 @@ from __future__ import annotations
 from muntin.adapting.keywords import construct, refuse_unknown, renamed
 from muntin.adapting.refusal_texts import WORDINGS, RefusalKind, Wording
 from muntin.adapting.refusals import Refusal, Retry, refusal_of, second_try
-from muntin.adapting.requests.accounts import Accounts, RequestAccount
-from muntin.adapting.requests.carried import Restate, carried_state, value_of
-from muntin.adapting.requests.decisions import DecisionCache, Held, Saved, held, recorded
-from muntin.adapting.requests.facts import ModelFacts, Outgoing, RequestFacts
-from muntin.adapting.requests.keeper import Keeper
-from muntin.adapting.requests.limits import BeforeCompaction, CompactionPlan
-from muntin.adapting.requests.mending import Mended, mended
-from muntin.adapting.requests.results import (
+from muntin.adapting.requests import (
+    Accounts,
+    BeforeCompaction,
+    CompactionPlan,
+    DecisionCache,
+    Fit,
+    Held,
+    Keeper,
+    Mended,
+    ModelFacts,
+    Outgoing,
+    Policy,
+    RequestAccount,
+    RequestFacts,
+    Restate,
     ResultCap,
+    Saved,
+    Step,
     ToolRule,
+    adrive,
+    carried_state,
+    drive,
+    held,
+    mended,
     named_ids,
     reading_tool,
+    recorded,
     rules_of,
+    value_of,
 )
-from muntin.adapting.requests.steps import Fit, Policy, Step, adrive, drive
 from muntin.adapting.retrieval import (
     JoinedLayout,
     Ordering,

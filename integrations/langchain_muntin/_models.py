@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from muntin.config import WindowBudgetConfig
     from muntin.counting import TokenCounter
 
-__all__ = ("ModelFacts", "answer_schemas", "counter_of", "schema_of", "schemas_of")
+__all__ = ("ESTIMATE", "ModelFacts", "answer_schemas", "counter_of", "schema_of", "schemas_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ class ModelFacts:
         The same model gets the same counter, so that what messages cost is remembered for it.
         """
         if self.model is None:
-            return _ESTIMATE
+            return ESTIMATE
         if isinstance(self.model, str):
             return _counter_of(self.model)
         if callable(self.model) and not hasattr(self.model, "invoke"):
@@ -190,7 +190,8 @@ def counter_of(counter: Any, model: Any = None) -> TokenCounter | None:
     return checked_counter(given, message=HumanMessage)
 
 
-_ESTIMATE = EstimateCounter()
+ESTIMATE = EstimateCounter()
+"""The counter of a model that is not known."""
 
 
 @lru_cache(maxsize=64)

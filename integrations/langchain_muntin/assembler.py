@@ -72,12 +72,12 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     ```
     """
 
-    window: int | None = None
+    window: int | None = Field(default=None, strict=True)
     """Tokens of the context window; `None` takes the model's."""
-    budget: int | None = None
+    budget: int | None = Field(default=None, strict=True)
     """Tokens the request may take at most, tools included; `None` takes the window less the
     reserve. The smaller one wins. `max_tokens` is an alias."""
-    reserve: int | None = None
+    reserve: int | None = Field(default=None, strict=True)
     """Tokens kept for the answer; `None` takes the model's limit, else `division`."""
     system_prompt: str = ""
     """Always present, in front, charged first."""

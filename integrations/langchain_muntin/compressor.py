@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_muntin._conversion import RELEVANCE, candidate_of
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._models import ESTIMATE, counter_of
 from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
 from muntin.adapting import Ordering, PassagePolicy, VectorCache, characters_of, construct, off_loop
 from muntin.config import ContextConfig
@@ -142,7 +142,7 @@ class BudgetCompressor(BaseDocumentCompressor):
     def _policy(self) -> PassagePolicy:
         return PassagePolicy(
             budget=self.budget,
-            counter=ModelFacts.of(self.counter).counter(),
+            counter=counter_of(self.counter) or ESTIMATE,
             config=ContextConfig(
                 source_ratios={_SOURCE: 1.0},
                 mmr_lambda=float(self.mmr_lambda),

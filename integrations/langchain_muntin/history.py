@@ -1,12 +1,14 @@
-"""A chat history that reads short and keeps everything, for chains that still use one."""
+"""A chat history that is read compacted and stored whole, for chains that still use one."""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.chat_history import BaseChatMessageHistory
 
 from langchain_muntin.summarizer import summarizer_for
+from muntin.adapting import refuse_unknown
 from muntin.conversations import HistoryCompactor
 from muntin.errors import ConfigurationError
 
@@ -19,24 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ("CompactingChatMessageHistory",)
 
+_OPTIONS = tuple(inspect.signature(HistoryCompactor).parameters)[1:]
+"""Keywords of `HistoryCompactor` behind the summariser."""
+
 
 class CompactingChatMessageHistory(BaseChatMessageHistory):
     """Put a recap in place of the older messages of another history, which keeps them all.
 
-    Reading compacts, writing goes straight through. When a recap fails, the whole history is read.
-    What was folded is remembered by the compactor: where a new history is made for every call, keep
+    Reading compacts; writing stores the messages as they are. When a recap fails, the whole history
+    is read. The compactor remembers what was folded: if a new history is made for every call, keep
     one compactor per conversation and pass it in, or every call pays for the recaps again. For
     agents, prefer `ContextWindowMiddleware` and a checkpointer.
 
     Args:
         inner: The history that stores the messages.
-        compactor: Says when and how much is folded, and remembers the recaps; `None` makes one of
-            the other arguments, which are refused beside a compactor.
+        compactor: Decides when and how much is folded, and remembers the recaps; `None` makes one
+            of the other arguments, which are refused beside a compactor.
         summarizer: A chat model or any summariser; `None` summarises by extraction.
         **knobs: Any other argument of `muntin.HistoryCompactor`, such as `trigger_tokens`.
 
     Raises:
-        ConfigurationError: A compactor is given, and what it would be made of as well.
+        ConfigurationError: A compactor is given and options for one as well, or an option is
+            unknown.
 
     ```python
     from langchain_core.messages import AIMessage, HumanMessage
@@ -76,9 +82,9 @@ class CompactingChatMessageHistory(BaseChatMessageHistory):
         refused = [*knobs] if summarizer is None else ["summarizer", *knobs]
         if compactor is not None and refused:
             raise ConfigurationError(
-                f"a compactor is given, so {', '.join(refused)} would say nothing: give it to the "
-                f"compactor"
+                f"give compactor= or {', '.join(refused)}, not both: the compactor has its own"
             )
+        refuse_unknown("CompactingChatMessageHistory", knobs, _OPTIONS)
         self.inner = inner
         self.compactor = compactor or HistoryCompactor(summarizer_for(summarizer), **knobs)
 

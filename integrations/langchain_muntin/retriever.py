@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import ensure_config, patch_config, set_config_context
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._models import ESTIMATE, counter_of
 from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
 from langchain_muntin.sources import sources_of
 from muntin.adapting import (
@@ -178,7 +178,7 @@ class AssembledRetriever(BaseRetriever):
             raise ConfigurationError(f"k must be at least 1, got {top_k}")
         return PassagePolicy(
             budget=self.budget,
-            counter=ModelFacts.of(self.counter).counter(),
+            counter=counter_of(self.counter) or ESTIMATE,
             config=self.config,
             ratios=self.ratios,
             top_k=top_k,

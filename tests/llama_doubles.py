@@ -188,6 +188,18 @@ class LossyStore(AsyncDBChatStore):
         return list(self._rows)
 
 
+def shared_prefix(before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> float:
+    """Return the share of a request that the next one begins with, in characters."""
+    same = total = 0
+    still = True
+    for at, message in enumerate(before):
+        length = len(message.model_dump_json())
+        total += length
+        still = still and at < len(after) and after[at] == message
+        same += length if still else 0
+    return same / total if total else 1.0
+
+
 class JsonChatStore(BaseChatStore):
     """Keep messages as JSON texts under a key, as Redis, Postgres and DynamoDB stores do."""
 

@@ -1,11 +1,11 @@
-"""Steps of an agent: how each kind keeps them, and the context in which a fitted step is taken.
+"""Steps of an agent: how each kind keeps them, and how a request is fitted and accounted.
 
-It decides what an agent sees of its own steps. It does not know memories.
+It decides what an agent sees of its own steps. It does not know how memories work.
 """
 
 from __future__ import annotations
 
-from llama_index_muntin._agents.guard import GuardedContext, Overrun
+from llama_index_muntin._agents.fitter import StepFitter
 from llama_index_muntin._agents.steps import Steps, steps_of
 
-__all__ = ("GuardedContext", "Overrun", "Steps", "steps_of")
+__all__ = ("StepFitter", "Steps", "steps_of")

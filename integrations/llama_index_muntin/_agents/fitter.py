@@ -1,0 +1,234 @@
+"""Fit the steps of one agent into its window, keeping earlier decisions for the prompt cache.
+
+A request that fits is sent as it is, or as the last decision about its messages made it. One that
+does not is cut below the budget, so that the next steps only add to it. What the agent itself adds
+to a request is known after the first try; a request that turns out too large is fitted again and
+never sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+
+from llama_index_muntin._agents.conclusion import ForcedAnswer, is_forced_next
+from llama_index_muntin._agents.guard import GuardedContext, Overrun
+from llama_index_muntin._agents.question import restored, with_question, without_repeat
+from llama_index_muntin._agents.steps import Steps, steps_of
+from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive
+from muntin.conversations import FittedMessages
+from muntin.counting import count_messages
+from muntin.errors import ContextWindowExceeded
+from muntin.tool_results import truncate_tool_result
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from llama_index.core.agent.workflow import AgentOutput
+    from llama_index.core.memory import BaseMemory
+
+    from muntin.counting import NamedCounter
+    from muntin.report import AssemblyReport
+    from muntin.tool_results import ToolResultStore
+
+__all__ = ("StepFitter",)
+
+_TRIES = 4
+"""Fits of one step: what an agent adds to a request is known after the first."""
+HEADER = "agent header"
+"""Row of the account for what the agent adds to its messages."""
+
+
+class StepFitter:
+    """Fit the steps of one agent.
+
+    Args:
+        steps: How the agent keeps its steps.
+        keeper: Decides what is sent.
+        counter: Counts tokens.
+        store: Keeps the originals of results that are cut.
+    """
+
+    def __init__(
+        self, steps: Steps, *, keeper: Keeper, counter: NamedCounter, store: ToolResultStore
+    ) -> None:
+        self._steps = steps
+        self._keeper = keeper
+        self._counter = counter
+        self._store = store
+        self._added = 0
+        self._sent: RequestAccount
+        self.last: FittedMessages[list[Any]] | None = None
+
+    def of(self, agent: Any) -> StepFitter:
+        """Return the same for another agent."""
+        return StepFitter(
+            steps_of(agent), keeper=self._keeper, counter=self._counter, store=self._store
+        )
+
+    @property
+    def _budget(self) -> int:
+        return self._keeper.facts().budget
+
+    async def take(
+        self,
+        step: Callable[..., Awaitable[AgentOutput]],
+        ctx: Any,
+        llm_input: list[ChatMessage],
+        tools: Sequence[Any],
+        memory: BaseMemory,
+    ) -> AgentOutput:
+        """Take one step within the budget.
+
+        Raises:
+            ContextWindowExceeded: What must be kept, or what the agent adds, is over the budget.
+        """
+        items: list[Any] = await ctx.store.get(self._steps.key, default=[])
+        asked: str | None = await ctx.store.get("user_msg_str", default=None)
+        schemas = self._steps.schemas(tools)
+        given = await restored(without_repeat(llm_input), memory, asked)
+        added, sent = self._added, 0
+        for _ in range(_TRIES):
+            messages, shown, planned = await self._fit(given, items, schemas, asked, added)
+            guarded = GuardedContext(ctx, self._steps.key, shown, self._check(schemas))
+            try:
+                output = await step(guarded, messages, tools, memory)
+            except Overrun as over:
+                sent = over.tokens
+                added = max(added, sent - planned) + 1
+                continue
+            self._added = max(0, (guarded.sent or planned) - planned)
+            self.last = _accounted(self._sent, self._added)
+            if await is_forced_next(ctx):
+                await self._hand_over(ctx, memory)
+            return output
+        raise ContextWindowExceeded(
+            "what the agent adds to its messages", needed=sent, available=self._budget
+        )
+
+    def _check(self, schemas: list[dict[str, Any]]) -> Callable[[Sequence[Any]], int]:
+        def check(messages: Sequence[Any]) -> int:
+            tokens = count_messages(messages, schemas, counter=self._counter)
+            if tokens > self._budget:
+                raise Overrun(tokens)
+            return tokens
+
+        return check
+
+    async def _fit(
+        self,
+        given: Sequence[ChatMessage],
+        items: Sequence[Any],
+        schemas: Sequence[Any],
+        asked: str | None,
+        added: int,
+    ) -> tuple[list[ChatMessage], list[Any], int]:
+        """Fit conversation and steps; return the messages, the steps to show, and their tokens."""
+        if self._budget - added < 1:
+            raise ContextWindowExceeded(
+                "what the agent adds to its messages", needed=added, available=self._budget
+            )
+        stand_ins, originals = with_question(given, asked)
+        facts = self._keeper.facts(schemas=schemas, set_aside=added)
+        outgoing = await self._decided(facts, [*stand_ins, *self._steps.shown(items)])
+        self._sent = RequestAccount(facts=facts, outgoing=outgoing)
+        self.last = _accounted(self._sent, added)
+        back = [originals.get(id(message), message) for message in outgoing.messages]
+        kept, shown = self._steps.restored(back, items)
+        return _behind_own_prompt(self._steps.agent, kept), shown, outgoing.tokens
+
+    async def _decided(self, facts: RequestFacts, messages: Sequence[Any]) -> Outgoing:
+        size = sum(one.characters for one in facts.counts.measure_all(messages))
+        return await adrive(self._keeper.policy(facts, messages, None), size=size)
+
+    async def settle(self, ctx: Any, memory: BaseMemory) -> None:
+        """Give steps to memory that the agent left in the context when it ended.
+
+        ReActAgent leaves its reasoning behind when it hands over, where the next agent does not
+        look.
+        """
+        items: list[Any] = await ctx.store.get(self._steps.key, default=[])
+        if items:
+            await memory.aput_messages(self._steps.told(items))
+            await ctx.store.set(self._steps.key, [])
+
+    async def make_storable(self, ctx: Any) -> None:
+        """Cut what no memory could send again: a result of code over half the window.
+
+        CodeActAgent gives it the role of the user, whose words a memory never shortens.
+        """
+        items: list[Any] = await ctx.store.get(self._steps.key, default=[])
+        cut = self._steps.storable(items, self._shortened)
+        if cut is not items:
+            await ctx.store.set(self._steps.key, cut)
+
+    def _shortened(self, text: str) -> str:
+        return truncate_tool_result(
+            text, max(self._budget // 2, 1), counter=self._counter, store=self._store
+        )
+
+    async def _hand_over(self, ctx: Any, memory: BaseMemory) -> None:
+        """Give the steps to memory before the forced final answer, and fit what it is asked with.
+
+        That request is made of what memory returns and nothing else: without this the model would
+        have to conclude from steps it cannot see, in a request that nothing cuts.
+        """
+        await self.make_storable(ctx)
+        items: list[Any] = await ctx.store.get(self._steps.key, default=[])
+        await memory.aput_messages(self._steps.told(items))
+        await ctx.store.set(self._steps.key, [])
+        asked: str | None = await ctx.store.get("user_msg_str", default=None)
+
+        async def fitted(messages: Sequence[ChatMessage], added: int) -> list[ChatMessage]:
+            given = await restored(without_repeat(messages), memory, asked)
+            return (await self._fit(given, [], [], asked, added))[0]
+
+        agent = self._steps.agent
+        taken = ForcedAnswer(ctx, memory, agent.system_prompt, asked, fitted, self._counter)
+        await ctx.store.set("memory", taken)
+
+
+def _accounted(request: RequestAccount, added: int) -> FittedMessages[list[Any]]:
+    """Return a request as a fit, whose report adds up to the window.
+
+    Args:
+        request: The request.
+        added: Tokens of what the agent adds to it.
+    """
+    facts, outgoing = request.facts, request.outgoing
+
+    def account() -> AssemblyReport:
+        report = request.report
+        fixed = {**report.fixed, HEADER: added} if added else report.fixed
+        return replace(
+            report,
+            budget=max((facts.window or 0) - facts.reserve, report.used + added),
+            window=facts.window,
+            reserve=facts.reserve,
+            used=report.used + added,
+            fixed=fixed,
+        )
+
+    return FittedMessages(
+        list(outgoing.messages),
+        changed=outgoing.saved is not None or bool(outgoing.notes),
+        turn_open=True,
+        account=account,
+    )
+
+
+def _behind_own_prompt(agent: Any, messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Keep the system message of the conversation from being taken for the agent's own.
+
+    ReActAgent drops the first message if it is the system's, and CodeActAgent writes over it: both
+    mean the agent's own prompt, which is in what they write themselves.
+    """
+    if not isinstance(agent, ReActAgent | CodeActAgent) or not messages:
+        return messages
+    first = messages[0]
+    if first.role is not MessageRole.SYSTEM or first.content == agent.system_prompt:
+        return messages
+    return [ChatMessage(role=MessageRole.SYSTEM, content=agent.system_prompt or ""), *messages]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,21 +22,26 @@ from llama_index.core.agent.workflow import (
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.memory import ChatMemoryBuffer, Memory
 from llama_index.core.workflow import Context
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
 
 from llama_doubles import calling, result, said, sentence, shared_prefix, size
 from llama_index_muntin import CompactingMemory, with_window
 from llama_index_muntin.testing import StrictLLM, call
 from muntin.messages import pairing_problems, view
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
 pytestmark = [
     pytest.mark.usefixtures("own_loop"),
     pytest.mark.filterwarnings("ignore:is_running called:DeprecationWarning"),
-    # The default store of `Memory` cannot be closed.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
 TASK = "Find out in which depot the parcels wait."
 ROUNDS = 60
+RUNS = [("function", False), ("function", True), ("react", True), ("code", False)]
 CAN_FORCE = "early_stopping_method" in FunctionAgent.model_fields
 needs_forced_answers = pytest.mark.skipif(
     not CAN_FORCE, reason="this core has no forced final answer"
@@ -76,8 +81,10 @@ def run(agent: Any, **more: Any) -> str:
     return asyncio.run(go())
 
 
-@pytest.mark.parametrize("workflow", [False, True])
-@pytest.mark.parametrize("kind", ["function", "react", "code"])
+@pytest.mark.parametrize(
+    ("kind", "workflow"),
+    [("function", False), ("function", True), ("react", True), ("code", False)],
+)
 def test_sixty_rounds_are_served_from_the_prompt_cache(kind: str, workflow: bool) -> None:  # noqa: FBT001 - pytest's own way
     """Cut anew at each step, a request shares next to nothing with the one before."""
     llm = StrictLLM(script_of(kind, ROUNDS), window=16_000, num_output=500)
@@ -91,7 +98,7 @@ def test_sixty_rounds_are_served_from_the_prompt_cache(kind: str, workflow: bool
     assert all(any(m.content == TASK for m in request) for request in llm.requests)
 
 
-def test_the_next_run_goes_on_where_the_last_one_ended() -> None:
+def test_the_next_run_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     """A follow-up question must not be the end of the prompt cache."""
     llm = StrictLLM(
         [*script_of("function", 20), *script_of("function", 20)], window=12_000, num_output=500
@@ -99,7 +106,7 @@ def test_the_next_run_goes_on_where_the_last_one_ended() -> None:
     agent = with_window(agent_of("function", llm))
 
     async def go() -> None:
-        memory = Memory.from_defaults(token_limit=200_000)
+        memory = memory_of_llama_index(tmp_path, 200_000)
         for _ in range(2):
             await agent.run(user_msg=TASK, memory=memory, max_iterations=99)
 
@@ -125,30 +132,39 @@ def test_the_account_of_a_step_adds_up_to_the_window(kind: str) -> None:
     assert "agent header" in str(report) or kind == "function"
 
 
-MEMORIES: dict[str, Any] = {
-    "compacting": lambda llm: CompactingMemory.from_defaults(llm=llm),
-    "buffer": lambda _: ChatMemoryBuffer.from_defaults(token_limit=3000),
-    "large buffer": lambda _: ChatMemoryBuffer.from_defaults(token_limit=90_000),
-    "memory": lambda _: Memory.from_defaults(token_limit=3000),
-    "large memory": lambda _: Memory.from_defaults(token_limit=90_000),
-    "default": lambda _: None,
+def memory_of_llama_index(folder: Path, limit: int) -> Memory:
+    """Make a `Memory` whose connections are closed: its default store cannot close them."""
+    engine = create_async_engine(f"sqlite+aiosqlite:///{folder / 'm.db'}", poolclass=NullPool)
+    return Memory.from_defaults(token_limit=limit, async_engine=engine)
+
+
+MEMORIES: dict[str, Callable[[Any, Path], Any]] = {
+    "compacting": lambda llm, _: CompactingMemory.from_defaults(llm=llm),
+    "buffer": lambda *_: ChatMemoryBuffer.from_defaults(token_limit=3000),
+    "large buffer": lambda *_: ChatMemoryBuffer.from_defaults(token_limit=90_000),
+    "memory": lambda _, folder: memory_of_llama_index(folder, 3000),
+    "large memory": lambda _, folder: memory_of_llama_index(folder, 90_000),
+    "default": lambda *_: None,
 }
 
 
+@pytest.mark.parametrize(
+    ("kind", "workflow"),
+    [("function", False), ("function", True), ("react", True), ("code", False)],
+)
 @pytest.mark.parametrize("memory", sorted(MEMORIES))
-@pytest.mark.parametrize("kind", ["function", "react", "code"])
-@pytest.mark.parametrize("workflow", [False, True])
 @needs_forced_answers
 def test_a_forced_final_answer_fits_whatever_the_memory(
     kind: str,
     memory: str,
     workflow: bool,  # noqa: FBT001 - pytest's own way
+    tmp_path: Path,
 ) -> None:
     """40,197 tokens were sent into a window of 4,000."""
     llm = StrictLLM([*script_of(kind, 12)[:12], "So far depot 3."], window=4000, num_output=400)
     agent = with_window(agent_of(kind, llm, name="a", description="a", system_prompt="Be terse."))
     runs: Any = AgentWorkflow(agents=[agent], root_agent="a") if workflow else agent
-    made = MEMORIES[memory](llm)
+    made = MEMORIES[memory](llm, tmp_path)
     more = {} if made is None else {"memory": made}
 
     async def go() -> tuple[str, Any]:
@@ -170,7 +186,9 @@ def test_a_forced_final_answer_fits_whatever_the_memory(
 
 @pytest.mark.parametrize("memory", sorted(MEMORIES))
 @pytest.mark.parametrize("kind", ["function", "react", "code"])
-def test_after_a_hand_over_the_question_and_the_steps_are_there(kind: str, memory: str) -> None:
+def test_after_a_hand_over_the_question_and_the_steps_are_there(
+    kind: str, memory: str, tmp_path: Path
+) -> None:
     """The default memory returned a tool result alone: no question, no call, refused."""
     llm = StrictLLM(
         [
@@ -188,7 +206,7 @@ def test_after_a_hand_over_the_question_and_the_steps_are_there(kind: str, memor
     first = with_window(agent_of(kind, llm, name="first", description="first"))
     second = with_window(agent_of("function", llm, name="second", description="second"))
     workflow: Any = AgentWorkflow(agents=[first, second], root_agent="first")
-    made = MEMORIES[memory](llm)
+    made = MEMORIES[memory](llm, tmp_path)
 
     assert run(workflow, **({} if made is None else {"memory": made})) == "Depot 8."
     for request in llm.requests[-2:]:
@@ -213,13 +231,18 @@ BROKEN: dict[str, list[ChatMessage]] = {
 
 
 @pytest.mark.parametrize("broken", sorted(BROKEN))
-@pytest.mark.parametrize("kind", ["function", "react", "code"])
-@pytest.mark.parametrize("memory", ["large buffer", "large memory", "compacting"])
-def test_a_broken_history_is_mended_and_reported(kind: str, broken: str, memory: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "memory"),
+    [("function", "large buffer"), ("function", "large memory"), ("react", "large buffer"),
+     ("code", "large memory"), ("function", "compacting")],
+)  # fmt: skip
+def test_a_broken_history_is_mended_and_reported(
+    kind: str, broken: str, memory: str, tmp_path: Path
+) -> None:
     """A tool call that was cancelled once was refused on every later run."""
     llm = StrictLLM(script_of(kind, 1), window=8000, num_output=500)
     agent: Any = with_window(agent_of(kind, llm))
-    made = MEMORIES[memory](llm)
+    made = MEMORIES[memory](llm, tmp_path)
     made.set(BROKEN[broken])
 
     assert "Done." in run(agent, memory=made)

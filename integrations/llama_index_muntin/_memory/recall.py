@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ("FoldedTurns", "text_of")
 
-_COVERED = 0.25
+_COVERED = 0.1
 """Part of the rarity of a question's words that a turn has to hold; unknown words count as rare."""
+_NAMED = 3
+"""A word with digits in at most so many turns names something: they are about the question."""
 _OF_BEST = 0.5
 """Part of the best score below which a turn is not about the question."""
 _MOST = 32
@@ -109,7 +111,14 @@ class FoldedTurns:
                 scores[turn] = scores.get(turn, 0.0) + rarity[word]
         best = max(scores.values(), default=0.0)
         least = max(_COVERED * sum(rarity.values()), _OF_BEST * best)
-        return {turn: score / best for turn, score in scores.items() if score >= least}
+        named = {turn for word in asked if _has_digit(word) for turn in self._few_with(word)}
+        return {
+            turn: score / best for turn, score in scores.items() if score >= least or turn in named
+        }
+
+    def _few_with(self, word: str) -> Sequence[int]:
+        turns = self._turns_with.get(word, ())
+        return turns if len(turns) <= _NAMED else ()
 
     def _rarity(self, word: str) -> float:
         count, found = len(self._starts), len(self._turns_with.get(word, ()))
@@ -133,6 +142,10 @@ class FoldedTurns:
             for at, value in zip(known, over, strict=True)
             if value >= least or value == best
         }
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
 
 
 def text_of(message: ChatMessage) -> str:

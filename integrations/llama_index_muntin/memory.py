@@ -280,6 +280,8 @@ class CompactingMemory(LivingMemory):
         other = read_other(data)
         if other is not None:
             return cls.from_defaults(**{**other, **kwargs})
+        if "tokenizer_fn" in kwargs:
+            kwargs["token_counter"] = counter_of_tokenizer(kwargs.pop("tokenizer_fn"))
         return super().from_dict(data, **kwargs)
 
     def to_string(self) -> str:

@@ -26,6 +26,7 @@ _REFUSED = {
     "document_token_size_estimate": _PRICED,
     "count_initial_tokens": "initial_token_count is always counted",
     "vector_store": "give embed_model= to recall turns by their vectors",
+    "index_kwargs": "give embed_model= to recall turns by their vectors",
     "index": "give embed_model= to recall turns by their vectors",
     "retriever_kwargs": "give embed_model= to recall turns by their vectors",
     "primary_memory": "one memory folds and recalls",

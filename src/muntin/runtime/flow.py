@@ -291,11 +291,24 @@ def _by_prompt(complete: Callable[..., object]) -> _Ask:
     return ask
 
 
-def _by_chat(chat: Callable[..., object]) -> _Ask:
-    from muntin.messages import Message
+class _ChatMessage(dict[str, str]):
+    """A message for a client: a dict for some clients, an object with fields for others."""
 
+    @property
+    def role(self) -> str:
+        return self["role"]
+
+    @property
+    def content(self) -> str:
+        return self["content"]
+
+
+def _by_chat(chat: Callable[..., object]) -> _Ask:
     return lambda request: chat(
-        [Message(request.instruction, "system"), Message(request.text, "user")]
+        [
+            _ChatMessage(role="system", content=request.instruction),
+            _ChatMessage(role="user", content=request.text),
+        ]
     )
 
 

@@ -9,8 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from muntin.conversations.asking import UNKNOWN_WINDOW
-from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome
-from muntin.conversations.compaction.passes import Pass, Passes, RecapRole, Rules
+from muntin.conversations.compaction.limits import NO_LIMIT, Limit, Threshold, threshold
+from muntin.conversations.compaction.outcome import (
+    Compaction,
+    CompactionOutcome,
+    CompactionPlan,
+)
+from muntin.conversations.compaction.passes import Passes
+from muntin.conversations.compaction.plan import Pass, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
 from muntin.counting import checked_counter, checked_tokens
 from muntin.errors import ConfigurationError
@@ -53,6 +59,14 @@ class HistoryCompactor:
             without a model.
         keep_recent: Newest messages kept verbatim, at least 1. A tool round is never parted.
         trigger_tokens: Tokens of content above which a history is compacted, at least 0.
+        trigger: The same in another unit: a share of the window (`0.8`) or a pair such as
+            `("messages", 50)`. `None` takes `trigger_tokens`.
+        keep: Newest messages kept verbatim as tokens, share or pair, at least one message. `None`
+            takes `keep_recent`.
+        window: Tokens of the window of the model that reads the result. Needed for shares; a
+            summariser of unknown window gets no more either.
+        before_compaction: Called with the plan of every compaction before a model is asked; it
+            returns the plan, one that folds less, or `None` to leave the history as it is.
         max_summary_tokens: Tokens the recap takes at most, its prefix included, at least 1.
         summary_prompt: The instruction that starts a recap. None takes `compaction.summary`.
         prompts: Texts to write with. None takes the built-in English ones.
@@ -102,6 +116,10 @@ class HistoryCompactor:
         keep_recent: int = 4,
         trigger_tokens: int = 2000,
         max_summary_tokens: int = 1000,
+        trigger: Limit | None = None,
+        keep: Limit | None = None,
+        window: int | None = None,
+        before_compaction: Callable[[CompactionPlan], CompactionPlan | None] | None = None,
         summary_prompt: str | None = None,
         prompts: PromptRegistry | None = None,
         counter: AnyCounter = None,
@@ -118,6 +136,13 @@ class HistoryCompactor:
         _at_least(1, keep_recent=keep_recent, max_summary_tokens=max_summary_tokens)
         _at_least(0, trigger_tokens=trigger_tokens)
         _at_least(1, max_conversations=max_conversations)
+        if window is not None:
+            checked_tokens(window, "window")
+        due, kept = Threshold(tokens=trigger_tokens), Threshold(messages=keep_recent)
+        if trigger is not None:
+            due = threshold(trigger, "trigger", window=window)
+        if keep is not None:
+            kept = threshold(keep, "keep", window=window)
         if recap_role not in get_args(RecapRole):
             raise ConfigurationError(
                 f"recap_role must be system, user or assistant: {recap_role!r}"
@@ -128,6 +153,7 @@ class HistoryCompactor:
             _at_least(_LEAST_INPUT_TOKENS, max_input_tokens=max_input_tokens)
         registry = DEFAULT_PROMPTS if prompts is None else prompts
         self._last: CompactionOutcome | None = None
+        self._hook = before_compaction
         self._timeout = timeout
         self._llm = _extraction(count) if llm is None else llm
         self._summarizer = summarizer_of(self._llm, timeout=timeout)
@@ -135,18 +161,22 @@ class HistoryCompactor:
             registry.get("compaction.summary") if summary_prompt is None else summary_prompt
         )
         merge_instruction = registry.get("compaction.merge")
-        window, max_output = window_of(llm, otherwise=UNKNOWN_WINDOW)
+        reads, max_output = window_of(llm, otherwise=window or UNKNOWN_WINDOW)
         most = UNKNOWN_WINDOW if max_input_tokens is None else max_input_tokens
         if max_input_tokens is not None:
-            window = max(window, 2 * (max_input_tokens + max_summary_tokens))
+            reads = max(reads, 2 * (max_input_tokens + max_summary_tokens))
+        gain = 1 if due.tokens is None else max(1, due.tokens // _WORTHWHILE)
+        update = 1 if due.tokens is None else max(1, due.tokens // _UPDATE)
         self._passes = Passes(
             Rules(
-                keep_recent=keep_recent,
-                trigger_tokens=trigger_tokens,
+                keep_recent=kept.messages or 1,
+                keep_tokens=kept.tokens,
+                trigger_tokens=NO_LIMIT if due.tokens is None else due.tokens,
+                trigger_messages=due.messages,
                 max_summary_tokens=max_summary_tokens,
-                min_gain_tokens=min_gain_tokens or max(1, trigger_tokens // _WORTHWHILE),
-                min_update_tokens=min_gain_tokens or max(1, trigger_tokens // _UPDATE),
-                window=window,
+                min_gain_tokens=min_gain_tokens or gain,
+                min_update_tokens=min_gain_tokens or update,
+                window=reads,
                 max_input=most,
                 max_output=max_output,
                 recap_role=recap_role,
@@ -193,12 +223,12 @@ class HistoryCompactor:
 
     @property
     def keep_recent(self) -> int:
-        """Newest messages that stay verbatim."""
+        """Newest messages that stay verbatim, at least."""
         return self._passes.rules.keep_recent
 
     @property
     def trigger_tokens(self) -> int:
-        """Tokens of content above which a history is compacted."""
+        """Tokens of content above which a history is compacted; `sys.maxsize` without limit."""
         return self._passes.rules.trigger_tokens
 
     @property
@@ -241,18 +271,50 @@ class HistoryCompactor:
         done = await self.afold(history, asummarize=asummarize)
         return cast("list[MessageT]", done.messages)
 
-    def fold(self, history: Sequence[Any], *, summarize: AnySummarizer | None = None) -> Compaction:
-        """Compact a history and return the account with the messages; see `compact`."""
+    def compact_now(
+        self, history: list[MessageT], *, summarize: AnySummarizer | None = None
+    ) -> list[MessageT]:
+        """Compact a history now, whatever the trigger; otherwise like `compact`.
+
+        Also asks a summariser again that failed on the same history.
+        """
+        done = self.fold(history, summarize=summarize, is_asked_for=True)
+        return cast("list[MessageT]", done.messages)
+
+    async def acompact_now(
+        self, history: list[MessageT], *, asummarize: AnySummarizer | None = None
+    ) -> list[MessageT]:
+        """Compact a history now without blocking the loop; otherwise like `compact_now`."""
+        done = await self.afold(history, asummarize=asummarize, is_asked_for=True)
+        return cast("list[MessageT]", done.messages)
+
+    def fold(
+        self,
+        history: Sequence[Any],
+        *,
+        summarize: AnySummarizer | None = None,
+        is_asked_for: bool = False,
+    ) -> Compaction:
+        """Compact a history and return the account with the messages; see `compact`.
+
+        Args:
+            history: As in `compact`.
+            summarize: As in `compact`.
+            is_asked_for: Whether to compact whatever the trigger, as `compact_now` does.
+        """
         given, summarizer = self._asked(summarize)
         landed: Flight | None = None
         while True:
-            step = self._passes.begin(history, given, landed)
+            step = self._passes.begin(history, given, landed, is_asked_for=is_asked_for)
             if isinstance(step, Compaction):
                 return self._accounted(step)
             if isinstance(step, Pass):
                 with self._passes.flying(step) as flight:
-                    flight.verdict = run(step.flow, summarizer)
-                    done = self._passes.finish(history, step, flight.verdict, given)
+                    made = self._agreed(history, step, given)
+                    if isinstance(made, Compaction):
+                        return self._accounted(made)
+                    flight.verdict = run(made.flow, summarizer)
+                    done = self._passes.finish(history, made, flight.verdict, given)
                 return self._accounted(done)
             if step.is_mine() or step.blocks_this_thread():
                 return self._accounted(self._passes.as_it_stands(history, "in_flight"))
@@ -260,24 +322,48 @@ class HistoryCompactor:
             landed = step
 
     async def afold(
-        self, history: Sequence[Any], *, asummarize: AnySummarizer | None = None
+        self,
+        history: Sequence[Any],
+        *,
+        asummarize: AnySummarizer | None = None,
+        is_asked_for: bool = False,
     ) -> Compaction:
         """Compact a history without blocking the loop; otherwise like `fold`."""
         given, summarizer = self._asked(asummarize)
         landed: Flight | None = None
         while True:
-            step = self._passes.begin(history, given, landed)
+            step = self._passes.begin(history, given, landed, is_asked_for=is_asked_for)
             if isinstance(step, Compaction):
                 return self._accounted(step)
             if isinstance(step, Pass):
                 with self._passes.flying(step) as flight:
-                    flight.verdict = await arun(step.flow, summarizer)
-                    done = self._passes.finish(history, step, flight.verdict, given)
+                    made = self._agreed(history, step, given)
+                    if isinstance(made, Compaction):
+                        return self._accounted(made)
+                    flight.verdict = await arun(made.flow, summarizer)
+                    done = self._passes.finish(history, made, flight.verdict, given)
                 return self._accounted(done)
             if step.is_mine():
                 return self._accounted(self._passes.as_it_stands(history, "in_flight"))
             await step.await_landing()
             landed = step
+
+    def _agreed(self, history: Sequence[Any], made: Pass, given: object) -> Pass | Compaction:
+        """Ask the hook about a pass; return what may go on, or the result when nothing may."""
+        if self._hook is None:
+            return made
+        plan = self._hook(made.plan)
+        if plan is None:
+            return self._passes.as_it_stands(history, "vetoed")
+        if not {*plan.fold} <= {*made.plan.fold}:
+            raise ConfigurationError(
+                "before_compaction may return fewer positions in fold, not others: "
+                f"{sorted({*plan.fold} - {*made.plan.fold})} are new"
+            )
+        if plan.fold == made.plan.fold:
+            return made
+        narrowed = self._passes.narrowed(history, made, plan, given)
+        return narrowed or self._passes.as_it_stands(history, "nothing_to_fold")
 
     def state(self, history: Sequence[Any] | None = None) -> dict[str, Any]:
         """Return what is remembered, in plain JSON types.

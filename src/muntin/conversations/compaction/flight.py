@@ -35,7 +35,7 @@ class Flight:
     def __init__(self, digest: bytes) -> None:
         from concurrent.futures import Future
 
-        self._digest = digest
+        self.digest = digest
         self._thread = threading.get_ident()
         self._landed: Future[None] = Future()
         self._landed.set_running_or_notify_cancel()  # who gives up waiting cancels nobody else
@@ -55,7 +55,7 @@ class Flight:
 
     def failure_at(self, digest: bytes) -> Summary | None:
         """Return what went wrong, if the pass failed over the very prefix of this digest."""
-        if self.verdict is None or self.verdict.summary.text or digest != self._digest:
+        if self.verdict is None or self.verdict.summary.text or digest != self.digest:
             return None
         return replace(self.verdict.summary, calls=0)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from muntin.messages import units
+from muntin.messages import in_flight, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from muntin.conversations.compaction.trail import Trail
 
 __all__ = ("Fold", "choose_fold", "covered_end", "due_places", "held_places", "holding")
+
+_NEWEST = 5
+"""Times the limit of waiting calls that the newest of them may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class Fold:
     """Spoken messages the recap will cover, the held ones included."""
     held: tuple[int, ...]
     """Which of the covered ones stay verbatim."""
+    interrupted: tuple[str, ...] = ()
+    """Ids of folded calls that were never answered."""
 
 
 def covered_end(trail: Trail, recap: Recap | None) -> int:
@@ -54,16 +59,23 @@ def held_places(trail: Trail, recap: Recap | None) -> list[int]:
     return sorted([*(trail.spoken[ordinal] for ordinal in recap.held), *notes])
 
 
-def due_places(trail: Trail, *, keep_recent: int, pinned: Iterable[int]) -> set[int]:
+def due_places(
+    trail: Trail, *, keep_recent: int, keep_tokens: int | None, pinned: Iterable[int]
+) -> set[int]:
     """List which spoken messages must stay now, whatever a recap covers.
 
     Args:
         trail: The conversation.
         keep_recent: Newest messages that stay; recaps and notes are not counted among them.
+        keep_tokens: Tokens of newest messages that stay, beyond `keep_recent`; `None` for no more.
         pinned: Positions that stay besides those whose message says so itself.
     """
-    said = (at for at in reversed(trail.spoken) if trail.entries[at].kind == "said")
-    return {*islice(said, keep_recent), *trail.asked[-1:], *trail.pinned, *pinned}
+    said = [at for at in reversed(trail.spoken) if trail.entries[at].kind == "said"]
+    recent = said[:keep_recent]
+    if keep_tokens is not None:
+        spent = accumulate(trail.entries[at].tokens for at in said)
+        recent += [at for at, tokens in zip(said, spent, strict=True) if tokens <= keep_tokens]
+    return {*recent, *trail.asked[-1:], *trail.pinned, *pinned}
 
 
 def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
@@ -84,22 +96,38 @@ def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
     return replace(recap, held=tuple(sorted(held)))
 
 
-def choose_fold(trail: Trail, recap: Recap | None, due: set[int]) -> Fold:
+def choose_fold(trail: Trail, recap: Recap | None, due: set[int], *, waiting: int) -> Fold:
     """Choose what a pass folds.
+
+    A call that nobody answered may still wait for its result. The newest such calls stay while
+    they are small; older ones are folded, or they would switch compaction off in the end.
 
     Args:
         trail: The conversation.
         recap: What covers its beginning, and holds what is due. None: nothing does.
         due: Positions that stay.
+        waiting: Tokens that unanswered calls before the last round may take.
     """
     end = covered_end(trail, recap)
     live = [*held_places(trail, recap), *range(end, len(trail.entries))]
     views = [trail.entries[place].view for place in live]
     kinds = [trail.entries[place].kind for place in live]
     keep = {at for at, place in enumerate(live) if kinds[at] == "note" or place in due}
-    for unit in units(views):
-        if unit.unanswered or not keep.isdisjoint(unit.indices):
+    found = units(views)
+    tail = in_flight(views, found)
+    dead: list[str] = []
+    waited = 0
+    for unit in reversed(found):
+        if not keep.isdisjoint(unit.indices) or unit is tail:
             keep.update(unit.indices)
+        elif unit.unanswered:
+            tokens = sum(trail.entries[live[at]].tokens for at in unit.indices)
+            is_newest = not dead and not waited
+            waited += tokens
+            if waited <= waiting or (is_newest and tokens <= _NEWEST * waiting):
+                keep.update(unit.indices)
+            else:
+                dead += unit.unanswered
     fold = [at for at in range(len(live)) if at not in keep]
     recaps = sum(kinds[at] == "recap" for at in fold)
     if len(fold) == recaps and recaps < 2:  # a recap alone is not summarised again
@@ -116,4 +144,5 @@ def choose_fold(trail: Trail, recap: Recap | None, due: set[int]) -> Fold:
         recap_tokens=sum(trail.entries[live[at]].tokens for at in fold if kinds[at] == "recap"),
         covered=covered,
         held=held,
+        interrupted=tuple(reversed(dead)),
     )

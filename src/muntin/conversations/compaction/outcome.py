@@ -10,7 +10,7 @@ from muntin.runtime import SummaryFault
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("Compaction", "CompactionOutcome", "CompactionReason")
+__all__ = ("Compaction", "CompactionOutcome", "CompactionPlan", "CompactionReason")
 
 CompactionReason: TypeAlias = (
     Literal[
@@ -21,6 +21,7 @@ CompactionReason: TypeAlias = (
         "compacted",
         "summary_useless",
         "not_retried",
+        "vetoed",
         "in_flight",
         "history_changed",
     ]
@@ -36,6 +37,7 @@ CompactionReason: TypeAlias = (
 * `summary_useless`: its summary would save less than the minimum gain.
 * `not_retried`: an earlier pass over the same messages failed or was useless; more must be said
   first.
+* `vetoed`: `before_compaction` returned `None`.
 * `in_flight`: this very thread is in the middle of compacting this conversation.
 * `history_changed`: messages that were being summarised were changed or removed meanwhile.
 * A `SummaryFault`: the summary was refused. Where it was wrong rather than missing (cut, too long,
@@ -58,6 +60,10 @@ class CompactionOutcome:
     """Messages of the history that the recap stands for."""
     folded: tuple[str, ...] = ()
     """What this call newly put into the recap: message ids, digests where there is no id."""
+    interrupted: tuple[str, ...] = ()
+    """Ids of calls this call folded although they were never answered."""
+    over_trigger: bool = False
+    """Whether the returned messages are still over the trigger: what must stay is too large."""
     model_calls: int = 0
     """Summaries asked for by this call, failed ones included."""
     extracted: bool = False
@@ -88,3 +94,17 @@ class Compaction:
     """The messages to send: the given object itself when nothing was folded, else a new list."""
     outcome: CompactionOutcome
     """What was done and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionPlan:
+    """What a compaction is about to do; `before_compaction` may look at it, narrow or veto it."""
+
+    messages: Sequence[Any]
+    """The history as it was given."""
+    fold: tuple[int, ...]
+    """Positions in `messages` that go into the recap. A hook may return fewer, not more."""
+    tokens: int
+    """Tokens that those messages take, without framing."""
+    max_summary_tokens: int
+    """Tokens the recap will take at most."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from muntin.conversations.asking import Asking, Summary
 from muntin.conversations.compaction.flight import Flight
@@ -25,7 +25,13 @@ from muntin.conversations.compaction.fold import (
     holding,
 )
 from muntin.conversations.compaction.memory import Memory
-from muntin.conversations.compaction.outcome import Compaction, CompactionOutcome, CompactionReason
+from muntin.conversations.compaction.outcome import (
+    Compaction,
+    CompactionOutcome,
+    CompactionPlan,
+    CompactionReason,
+)
+from muntin.conversations.compaction.plan import Found, Pass
 from muntin.conversations.compaction.recap import Recap
 from muntin.conversations.compaction.recap_text import RecapText
 from muntin.conversations.compaction.recapping import Recapped, Recapper
@@ -37,22 +43,19 @@ from muntin.counting import FRAMING_TOKENS, counts_for
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator, Sequence
 
+    from muntin.conversations.compaction.plan import Rules
     from muntin.conversations.compaction.trail import Entry, Kind, Trail
-    from muntin.counting import TokenCounter
     from muntin.messages import MessageView
-    from muntin.prompts import PromptRegistry
-    from muntin.runtime import Flow
 
-__all__ = ("Pass", "Passes", "RecapRole", "Rules")
-
-RecapRole: TypeAlias = Literal["system", "user", "assistant"]
-"""Who may say a recap."""
+__all__ = ("Passes",)
 
 _SMALL_TRIGGER, _SMALL_TOKENS, _SMALL_SLACK = 16, 32, 12
 """A trigger below the first is a demonstration with messages of a few words. A recap of fewer
 tokens than the second may then take so many more than what it replaces."""
+_WAITING = 10
+"""Calls that wait for their results may take one part in so many of the trigger."""
 _PATIENCE = 3
 """Failures in a row after which a pass waits until there is more to fold."""
 _MORE = 4
@@ -60,56 +63,6 @@ _MORE = 4
 _USELESS: frozenset[CompactionReason | None] = frozenset(
     {"summary_echoed", "summary_grew", "summary_no_room", None}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """Hold what a compactor was told; its constructor says what each means."""
-
-    keep_recent: int
-    trigger_tokens: int
-    max_summary_tokens: int
-    min_gain_tokens: int
-    min_update_tokens: int
-    window: int
-    max_input: int
-    max_output: int | None
-    recap_role: RecapRole
-    instruction: str
-    merge_instruction: str
-    brief_instruction: str
-    prefix: str
-    prompts: PromptRegistry
-    counter: TokenCounter
-    pinned: Callable[[Any], bool] | None
-    max_conversations: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A pass that is due, as it was planned: what is said meanwhile does not touch it."""
-
-    flight: Flight
-    trail: Trail
-    history: bytes
-    digest: bytes
-    recap: Recap | None
-    fold: Fold
-    folded: tuple[str, ...]
-    before: int
-    flow: Flow[Recapped]
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a call finds."""
-
-    messages: list[Any]
-    lead: int
-    trail: Trail
-    due: set[int]
-    recap: Recap | None
-    before: int
 
 
 class Passes:
@@ -128,27 +81,36 @@ class Passes:
         self._lock = threading.Lock()
 
     def begin(
-        self, history: Sequence[Any], summarizer: object, landed: Flight | None
+        self,
+        history: Sequence[Any],
+        summarizer: object,
+        landed: Flight | None,
+        *,
+        is_asked_for: bool = False,
     ) -> Compaction | Flight | Pass:
-        """Say that all is done, or whom to wait for, or what pass is due.
+        """Return the result, a pass to wait for, or the pass that is due.
 
         Args:
             history: The history as it was given.
-            summarizer: Who would be asked.
-            landed: The flight that was waited for. None: none was.
+            summarizer: The summariser that would be asked.
+            landed: The pass that was waited for; `None` if there was none.
+            is_asked_for: Whether the caller wants a pass now, whatever the trigger.
         """
         with self._lock:
             found = self._look(history)
-            if found.before <= self.rules.trigger_tokens:
-                return self._as_given(history, found, "under_trigger")
-            if found.recap and self._tokens_now(found) <= self.rules.trigger_tokens:
-                return self._as_it_stands(history, found, "reused")
+            if not is_asked_for:
+                if not self._is_over(found, None):
+                    return self._as_given(history, found, "under_trigger")
+                if found.recap and not self._is_over(found, found.recap):
+                    return self._as_it_stands(history, found, "reused")
             trail = found.trail
-            fold = choose_fold(trail, found.recap, found.due)
+            fold = self._fold(found, found.due)
             if not fold.places:
                 return self._as_it_stands(history, found, "nothing_to_fold")
             least = self.rules.counter(self.rules.prefix)
-            if not self._is_worth_it(found, fold) or self._cap(found, fold)[0] <= least:
+            gain = 1 if is_asked_for else self.rules.min_gain_tokens
+            is_worth_it = is_asked_for or self._is_worth_it(found, fold)
+            if not is_worth_it or self._cap(found, fold, gain)[0] <= least:
                 return self._as_it_stands(history, found, "too_little_to_fold")
             if trail.flight is not None:
                 return trail.flight
@@ -156,9 +118,38 @@ class Passes:
             if failure is not None:  # callers that waited share it, they do not try in turn
                 reason = failure.fault or "summary_useless"
                 return self._as_it_stands(history, found, reason, failure)
-            if self._is_refused(trail, fold, summarizer):
+            if not is_asked_for and self._is_refused(trail, fold, summarizer):
                 return self._as_it_stands(history, found, "not_retried")
-            return self._pass(found, fold, summarizer)
+            return self._pass(history, found, fold, summarizer, gain=gain)
+
+    def narrowed(
+        self, history: Sequence[Any], made: Pass, plan: CompactionPlan, summarizer: object
+    ) -> Pass | None:
+        """Return a pass that folds only what a plan folds; `None` if nothing is left to fold."""
+        with self._lock:
+            found = self._look(history)
+            spared = {*made.plan.fold} - {*plan.fold}
+            due = found.due | {at - found.lead for at in spared}
+            fold = self._fold(found, due)
+            if not fold.places:
+                return None
+            return self._pass(history, found, fold, summarizer, gain=made.gain, flight=made.flight)
+
+    def _fold(self, found: Found, due: set[int]) -> Fold:
+        waiting = min(self.rules.trigger_tokens, found.before) // _WAITING
+        return choose_fold(found.trail, found.recap, due, waiting=waiting)
+
+    def _is_over(self, found: Found, recap: Recap | None) -> bool:
+        """Whether a history, with a recap or without, is over the trigger."""
+        tokens = found.before - self._saved(found.trail, recap)
+        messages = len(found.messages)
+        if recap is not None:
+            messages -= covered_end(found.trail, recap)
+            messages += 1 + len(held_places(found.trail, recap))
+        most = self.rules.trigger_messages
+        if most is not None:
+            return messages > most
+        return tokens > self.rules.trigger_tokens
 
     def finish(
         self, history: Sequence[Any], made: Pass, recapped: Recapped, summarizer: object
@@ -199,7 +190,8 @@ class Passes:
                 outcome=replace(
                     done.outcome,
                     folded=made.folded,
-                    effective=saved >= self.rules.min_gain_tokens,
+                    interrupted=made.fold.interrupted,
+                    effective=saved >= made.gain,
                 ),
             )
 
@@ -234,7 +226,7 @@ class Passes:
 
     # --- looking: what follows is called with the lock held -------------------------------------
 
-    def _look(self, history: Sequence[Any]) -> _Found:
+    def _look(self, history: Sequence[Any]) -> Found:
         ratio = getattr(self.rules.counter, "ratio", None)
         if ratio != self._ratio:  # a usage anchor has learned: what was counted is out of date
             self._memory.forget_counts()
@@ -248,9 +240,14 @@ class Passes:
             lead += 1
             lead_tokens += measured.tokens - FRAMING_TOKENS
         trail = self._memory.trail_of(messages[lead:])
-        due = due_places(trail, keep_recent=self.rules.keep_recent, pinned=self._pinned(trail))
+        due = due_places(
+            trail,
+            keep_recent=self.rules.keep_recent,
+            keep_tokens=self.rules.keep_tokens,
+            pinned=self._pinned(trail),
+        )
         recap = self._recap_of(trail, due)
-        return _Found(messages, lead, trail, due, recap, lead_tokens + trail.totals[-1])
+        return Found(messages, lead, trail, due, recap, lead_tokens + trail.totals[-1])
 
     def _recap_of(self, trail: Trail, due: set[int]) -> Recap | None:
         """Find the recap that covers most, unless what must stay beside it leaves no gain."""
@@ -310,10 +307,10 @@ class Passes:
         covered = trail.totals[covered_end(trail, recap)]
         return covered - held - self._note_tokens(trail, recap)
 
-    def _tokens_now(self, found: _Found) -> int:
+    def _tokens_now(self, found: Found) -> int:
         return found.before - self._saved(found.trail, found.recap)
 
-    def _composed(self, found: _Found, recap: Recap) -> list[Any]:
+    def _composed(self, found: Found, recap: Recap) -> list[Any]:
         trail, lead = found.trail, found.lead
         return [
             *found.messages[:lead],
@@ -325,7 +322,7 @@ class Passes:
     # --- answering ------------------------------------------------------------------------------
 
     def _as_given(
-        self, history: Sequence[Any], found: _Found, reason: CompactionReason
+        self, history: Sequence[Any], found: Found, reason: CompactionReason
     ) -> Compaction:
         outcome = CompactionOutcome(
             reason=reason, tokens_before=found.before, tokens_after=found.before
@@ -335,7 +332,7 @@ class Passes:
     def _as_it_stands(
         self,
         history: Sequence[Any],
-        found: _Found,
+        found: Found,
         reason: CompactionReason,
         verdict: Summary | None = None,
     ) -> Compaction:
@@ -344,6 +341,7 @@ class Passes:
             reason=reason,
             tokens_before=found.before,
             tokens_after=self._tokens_now(found),
+            over_trigger=self._is_over(found, recap),
             covered=recap.covered - len(recap.held) if recap else 0,
             model_calls=verdict.calls if verdict else 0,
             extracted=bool(verdict and verdict.fault and verdict.text),
@@ -355,19 +353,19 @@ class Passes:
 
     # --- planning -------------------------------------------------------------------------------
 
-    def _is_worth_it(self, found: _Found, fold: Fold) -> bool:
+    def _is_worth_it(self, found: Found, fold: Fold) -> bool:
         """Whether a pass would save enough; bringing one recap up to date has to bring more."""
         if fold.recaps + (found.recap is not None) == 1:
             return fold.tokens - fold.recap_tokens >= self.rules.min_update_tokens
         return fold.tokens >= self.rules.min_gain_tokens
 
-    def _cap(self, found: _Found, fold: Fold) -> tuple[int, int]:
+    def _cap(self, found: Found, fold: Fold, gain: int) -> tuple[int, int]:
         """Return the tokens a recap may take, and by how many it may exceed what it replaces."""
         rules, slack = self.rules, 0
         before = fold.tokens + self._note_tokens(found.trail, found.recap)
         if before < _SMALL_TOKENS and rules.trigger_tokens < _SMALL_TRIGGER:
             slack = _SMALL_SLACK
-        allowed = before + slack if slack else before - rules.min_gain_tokens
+        allowed = before + slack if slack else before - gain
         return max(0, min(rules.max_summary_tokens, allowed)), slack
 
     def _is_refused(self, trail: Trail, fold: Fold, summarizer: object) -> bool:
@@ -376,11 +374,20 @@ class Passes:
             return False
         return trail.chain[-1] == refusal.history or fold.tokens < refusal.enough
 
-    def _pass(self, found: _Found, fold: Fold, summarizer: object) -> Pass:
+    def _pass(
+        self,
+        history: Sequence[Any],
+        found: Found,
+        fold: Fold,
+        summarizer: object,
+        *,
+        gain: int,
+        flight: Flight | None = None,
+    ) -> Pass:
         rules, trail = self.rules, found.trail
         digest = trail.chain[fold.covered]
         entries = [trail.entries[at] for at in fold.places]
-        cap, slack = self._cap(found, fold)
+        cap, slack = self._cap(found, fold, gain)
         asking = Asking(
             counter=rules.counter,
             instruction=rules.instruction,
@@ -399,7 +406,8 @@ class Passes:
         written = self._transcriber.entries(
             [entry.view for entry in entries if entry.kind == "said"], names
         )
-        trail.flight = Flight(digest)
+        trail.flight = flight or Flight(digest)
+        trail.flight.digest = digest
         return Pass(
             flight=trail.flight,
             trail=trail,
@@ -409,6 +417,13 @@ class Passes:
             fold=fold,
             folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
             before=self._tokens_now(found),
+            gain=gain,
+            plan=CompactionPlan(
+                messages=history,
+                fold=tuple(found.lead + at for at in fold.places),
+                tokens=fold.tokens,
+                max_summary_tokens=cap,
+            ),
             flow=self._recapper.flow(
                 asking,
                 written,
@@ -420,7 +435,7 @@ class Passes:
             ),
         )
 
-    def _standing(self, found: _Found, entries: Sequence[Entry]) -> list[str]:
+    def _standing(self, found: Found, entries: Sequence[Entry]) -> list[str]:
         """List the standing rules of what a pass folds, earlier recaps included."""
         earlier = [found.recap.rules] if found.recap else []
         earlier += [self._form.read(one.view.text)[1] for one in entries if one.kind == "recap"]

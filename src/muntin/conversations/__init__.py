@@ -18,6 +18,7 @@ __all__ = (
     "REDUCERS",
     "Compaction",
     "CompactionOutcome",
+    "CompactionPlan",
     "ExtractiveSummarizer",
     "FittedMessages",
     "HistoryCompactor",

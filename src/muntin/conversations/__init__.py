@@ -6,7 +6,12 @@ know passages.
 
 from __future__ import annotations
 
-from muntin.conversations.compaction import Compaction, CompactionOutcome, HistoryCompactor
+from muntin.conversations.compaction import (
+    Compaction,
+    CompactionOutcome,
+    CompactionPlan,
+    HistoryCompactor,
+)
 from muntin.conversations.encodable import clean_messages, cleaned
 from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
 from muntin.conversations.protect import Protected, open_request, protected_set

@@ -29,7 +29,7 @@ def test_an_unknown_role_is_refused_by_name(role: str) -> None:
 @pytest.mark.parametrize("content", [None, 7, b"bytes"])
 def test_content_that_is_neither_text_nor_blocks_is_refused(content: object) -> None:
     """`None` rendered as the text "None" is a lie the model reads."""
-    with pytest.raises(ConfigurationError, match="text or blocks"):
+    with pytest.raises(ConfigurationError, match="text or a list of blocks"):
         Message(cast("Any", content), "user")
 
 

@@ -31,7 +31,7 @@ class Wording:
     kind: RefusalKind = "window"
     """What it means."""
     says: str
-    """Regular expression in which `{limit}` and the like stand for numbers."""
+    """Regular expression in which `{limit}` and the like match numbers."""
     example: str
     """The text as the provider sends it."""
     pattern: re.Pattern[str] = field(init=False, repr=False, compare=False)

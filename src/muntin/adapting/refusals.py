@@ -57,14 +57,14 @@ _LIMITING = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What a refusal says."""
+    """The content of a refusal."""
 
     kind: RefusalKind = "window"
     """Why the request was refused."""
     limit: int | None = None
-    """Tokens the provider allows; `None` if it does not say."""
+    """Tokens the provider allows; `None` if unknown."""
     requested: int | None = None
-    """Tokens it counted, those for the answer included; `None` if it does not say."""
+    """Tokens it counted, those for the answer included; `None` if unknown."""
     answer: int | None = None
     """Tokens among them for the answer: 0 if only the prompt was counted; `None` if unknown."""
     wording: Wording | None = None
@@ -83,21 +83,21 @@ class Retry:
     budget: int
     """Tokens the next request may take, by our count."""
     charged: int | None = None
-    """Tokens the provider counted for the refused prompt; `None` if it does not say."""
+    """Tokens the provider counted for the refused prompt; `None` if unknown."""
     limit: int | None = None
     """Tokens of prompt and answer the provider allows; `None` if no plausible limit was named."""
 
 
 def refusal_of(error: BaseException, *, tokens: int | None = None) -> Refusal | None:
-    """Return what an error says about a refused request; `None` for every other error.
+    """Return why a request was refused, as far as the error names it; `None` for every other error.
 
     A request above a quota per minute counts as an overflow only if it is larger than the whole
     quota: then no waiting helps.
 
     Args:
         error: What the client raised. Its causes are read too.
-        tokens: Tokens of the request by our count; decides about a quota where the text does not
-            say what was requested. `None` leaves that to waiting.
+        tokens: Tokens of the request by our count; decides about a quota if the text does not
+            name what was requested. `None` leaves that to waiting.
 
     ```python
     from muntin.adapting import refusal_of
@@ -126,7 +126,7 @@ def second_try(
     """Decide how large the request after a refusal may be.
 
     Args:
-        said: What the refusal says.
+        said: The content of the refusal.
         tokens: What the refused request costs by our count.
         reserve: Tokens kept free for the answer, by the provider's count.
         window: Tokens of the window as far as known; `None` if unknown.

@@ -1,6 +1,6 @@
 """A counter that learns from the token usage that providers report.
 
-It rescales a base counter, per model. It is for adapters that see usage; it does not ask anybody.
+It rescales a base counter, per model. It is for adapters that see usage; it makes no requests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ("AnchoredCounter",)
 class AnchoredCounter:
     """A counter rescaled to the token usage a provider reports, per model.
 
-    Local counts and reported usage are two scales. This counter keeps to one: what it says is the
+    Local counts and reported usage are two scales. This counter keeps to one: it returns the
     base counter's number times a ratio learned from pairs of both, rounded up. The ratio is the
     quotient of two sums in which older pairs fade, so large prompts weigh more than small ones,
     and one outlier cannot throw it far.
@@ -54,7 +54,7 @@ class AnchoredCounter:
 
         Args:
             counter: The base counter; its numbers are what `observe` takes as estimated.
-            model: Name of the model whose usage is learned from; "" when there is only one.
+            model: Name of the model of which usage is reported; "" when there is only one.
         """
         self.counter = counter
         self.model = model
@@ -63,7 +63,7 @@ class AnchoredCounter:
 
     @property
     def name(self) -> str:
-        """Say which count this is, for reports."""
+        """Name of the counter, for reports."""
         return f"anchored:{counter_name(self.counter)}"
 
     @property
@@ -91,7 +91,7 @@ class AnchoredCounter:
         return math.ceil(estimated * self.ratio - 1e-9)
 
     def observe(self, estimated: int, reported: int) -> float:
-        """Learn from one call: what the base counter said, and what the provider charged.
+        """Learn from one call: the number of the base counter and the number the provider charged.
 
         Args:
             estimated: Tokens by the base counter (`counter.counter`), not by this one.

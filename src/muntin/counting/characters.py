@@ -2,7 +2,7 @@
 
 A tokenizer treats the characters of one class alike: the letters of a script, its marks, a block of
 symbols. Letters of the Latin and Russian alphabets and ASCII punctuation are classes of their own,
-because pairs of them tell words, languages and notations apart. Han characters and Hangul
+because pairs of them distinguish words, languages and notations. Han characters and Hangul
 syllables fall into two classes each, those that are one token by themselves and those that are not.
 This module only sorts; what a pair of classes costs is fitted, see `estimate`.
 """
@@ -122,7 +122,7 @@ _SYMBOL_RANGES: Final = (
     ("emoji-flag", 0x1_F1E6, 0x1_F1FF),
     ("emoji-skin", 0x1_F3FB, 0x1_F3FF),
 )
-"""Everything that is no letter; later rows overrule earlier ones."""
+"""Everything but letters; later rows overrule earlier ones."""
 
 _SINGLES: Final = (
     ("zero-width", "\u200b\u200c\u200e\u200f\u2060\ufeff"),
@@ -157,7 +157,7 @@ _MARKED: Final = (
     "myanmar",
     "khmer",
 )
-"""Scripts whose marks cost otherwise than their letters."""
+"""Scripts in which marks cost something other than letters."""
 
 _MIXED_BELOW: Final = 0x2E80
 """Letter ranges before this code point also hold marks, digits and signs; later ones do not."""

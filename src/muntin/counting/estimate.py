@@ -1,7 +1,7 @@
-"""How many tokens a text takes, estimated offline: without a vocabulary, in linear time.
+"""Estimate the tokens of a text offline: without a vocabulary, in linear time.
 
-The idea: a token starts at each character with a probability that hangs on its class and the class
-before it. Outside words (digits, punctuation, white space, symbols) these rates simply add up.
+The idea: a token starts at each character with a probability that depends on its class and on the
+class before it. Outside words (digits, punctuation, white space, symbols) these rates add up.
 Inside a word they add up to how *unfamiliar* the word looks. A familiar word is one token however
 long it is, so the sum passes a ramp that stays near zero until a word looks unfamiliar and then
 rises one for one. All numbers are fitted to what the tokenizers do on text of many languages and
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ("EstimatedEncoding", "estimate_tokens")
 
 EstimatedEncoding = Literal["o200k_base", "cl100k_base"]
-"""The encodings whose rates are fitted."""
+"""Encodings with fitted rates."""
 
 _ENCODINGS: Final = get_args(EstimatedEncoding)
 
@@ -60,7 +60,7 @@ CONTEXTS: Final = (
     *(f"{name} twice" for name in _TWICE),
     "deep",
 )
-"""What may stand before a character: mostly the class before it, in clusters and runs more."""
+"""What may precede a character: mostly the class before it, in clusters and runs more."""
 
 DEEP: Final = CONTEXTS.index("deep")
 """The context deep inside a run of one class."""
@@ -78,7 +78,7 @@ _SHORT: Final = 300
 """Characters up to which a text is added up word by word."""
 
 _WORD_LENGTH: Final = 16
-"""Characters per space up to which a text has words; a hash or a path is nobody's second time."""
+"""Characters per space up to which a text has words; a hash or a path does not come twice."""
 
 _REMEMBERED: Final = 1 << 14
 """Words remembered; when there are more, all are forgotten."""
@@ -104,7 +104,7 @@ def estimate_tokens(text: str | None, *, encoding: EstimatedEncoding = "o200k_ba
 
     Args:
         text: Any text, lone surrogates included. None counts like the empty text.
-        encoding: Whose tokens to estimate. Models of other makers are nearer to o200k_base.
+        encoding: Encoding to estimate. Models of other makers are nearer to o200k_base.
 
     Returns:
         Tokens, rounded up; 0 only for nothing.
@@ -169,7 +169,7 @@ class Rates:
 
 
 def cells(text: str, classes: NDArray[np.uint8]) -> NDArray[np.uint16]:
-    """Sort each character, beside what stands before it.
+    """Sort each character, together with its predecessor.
 
     Args:
         text: Text without lone surrogates.
@@ -253,11 +253,10 @@ class _Words(dict[str, tuple[int, float, int, "_Words"]]):
 
 
 class ShortTexts:
-    """Adds up short texts of ASCII, and remembers what stands between spaces.
+    """Add up short texts of ASCII, and caches what is between spaces.
 
-    What a word costs hangs on whether it stands first, behind a space or behind two, and on nothing
-    else before it. Threads may share it: a word that two of them learn at once is learnt twice,
-    with one result.
+    The cost of a word depends only on what precedes it: nothing, one space or two. Threads may
+    share it: a word that two of them learn at once is learnt twice, with one result.
     """
 
     def __init__(self, rates: Rates) -> None:

@@ -1,7 +1,7 @@
-"""What a message costs and what it was read from: the values that are remembered of a conversation.
+"""The cached cost and view of a message, and of a whole conversation.
 
-What is asked of all messages of a conversation in every fit stays with it, and goes on with it when
-the conversation grows.
+Values that every fit needs of all messages are kept with the conversation and extended when it
+grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     shape: MessageShape
     """The shape that reads and changes it."""
     view: MessageView
-    """What it says."""
+    """The view of the message."""
     tokens: int
     """What it costs, framing included."""
     parts: Any = None
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
     result_tokens: tuple[int, ...] = ()
     """What the text of each result costs, in the order of `view.results`; part of `tokens`."""
     characters: int = 0
-    """Characters it holds on to, media and what nobody reads included."""
+    """Characters it keeps in memory, media and unread fields included."""
 
 
 class Conversation(NamedTuple):

@@ -1,7 +1,7 @@
-"""Price what is not text: images by pixels and detail, documents by pages, sound by seconds.
+"""Charge media: images by pixels and detail, documents by pages, audio and video by seconds.
 
-Providers publish how they price images; the rest is a middle estimate from the size of the file.
-The numbers stand in one table, so that a reader can see and doubt them.
+Providers publish the tokens of images; the rest is a middle estimate from the size of the file. The
+numbers are in one table, so that a reader can check them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ("media_tokens",)
 _LOW_DETAIL = 85
 _TILE = 170
 _UNKNOWN_SIDE = 1024
-"""An image whose size cannot be read is taken for this many pixels a side."""
+"""Pixels a side of an image with an unreadable size."""
 _AREA_PER_TOKEN = 750
 _AREA_LIMIT = 1600
 _PAGE_BYTES = 100_000
@@ -28,7 +28,7 @@ _UNKNOWN_SECONDS = 30
 
 
 def media_tokens(thing: Media) -> int:
-    """Price one image, document, sound or video, in tokens; never 0.
+    """Return the tokens of one image, document, sound or video, in tokens; never 0.
 
     Images: 85 for low detail, else 85 and 170 per tile of 512 pixels after the image is brought
     inside 2048 x 2048 and its shorter side to 768 (OpenAI's formula), or area / 750 up to 1600

@@ -1,8 +1,8 @@
-"""Remember what messages cost: each is read and counted once, whoever asks and however often.
+"""Cache what messages cost: each is read and counted once.
 
-An agent asks at every step about the same history and a message more. So messages are known again,
-one by one and as a whole conversation, and what was found out about a conversation stays beside it.
-How much a message costs is said by `message_tokens`.
+An agent counts the same history at every step, with a message more. So messages are recognised, one
+by one and as a whole conversation, and what was found out about a conversation is kept with it.
+`message_tokens` decides what a message costs.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _LONG = 16
 class MessageCounts:
     """Count messages with one counter, each only once.
 
-    The same object is recognised by identity and compared with what it said before, so a message
-    that was changed in place is counted anew. A message that says the same in another object is
-    recognised, and the beginning of a conversation that was seen lately as a whole. A counter
-    whose `ratio` moves (a usage anchor) starts over. Bounded: beyond `capacity` messages or
-    `max_characters` that they hold on to, base64 included, what was remembered first is forgotten
-    first. Safe to share between threads.
+    The same object is recognised by identity and compared with its former content, so a message
+    that was changed in place is counted anew. An equal message in another object is recognised, and
+    so is the beginning of a conversation that was counted recently. With a counter that changes its
+    `ratio` (a usage anchor) the cache starts over. Bounded: beyond `capacity` messages or
+    `max_characters` kept in memory, base64 included, the oldest entries are dropped first. Safe to
+    share between threads.
 
-    What was found out about a conversation is kept beside it, for whoever fits it again.
+    What was found out about a conversation is kept with it for the next fit.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class MessageCounts:
     def _read(
         self, message: Any, shape: MessageShape, view: MessageView, known: Measured | None
     ) -> Measured:
-        """Count a message, unless another one that says the same was counted."""
+        """Count a message, unless an equal one was counted."""
         parts = shape.parts(message)
         if known is None or known.view != view:
             _warn_unknown(view)
@@ -227,7 +227,7 @@ class MessageCounts:
         return Measured(shape, view, tokens, copy, is_encodable, results, characters)
 
     def _remember(self, met: dict[Hashable, tuple[Any, Measured]]) -> None:
-        """Remember what messages say, and which objects said so last."""
+        """Cache what was read, and the newest object for each message."""
         for key, entry in met.items():
             before = self._by_key.pop(key, None)
             if before is not None:
@@ -254,19 +254,19 @@ class MessageCounts:
 
 
 def _about(key: Hashable, told: list[Measured]) -> Hashable:
-    """Tell sets of messages apart, all but a few; whoever finds one by it compares the rest."""
+    """Return a cheap cache key; keys may collide, so callers compare the messages."""
     return (key, len(told), id(told[0]), id(told[-1])) if told else (key, 0)
 
 
 def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
-    """Say whether a conversation goes on from another, whose last messages may have changed."""
+    """Return whether a conversation goes on from another, whose last messages may have changed."""
     return common_start(before, now) >= max(len(before) - _LONG, len(before) // 2 + 1)
 
 
 def _key(view: MessageView) -> Hashable:
-    """Tell messages apart, all but a few; whoever finds one by it compares the rest.
+    """Return a cheap cache key; keys may collide, so callers compare the messages.
 
-    Hashing all that is said would cost more than reading it: texts remember their hash.
+    Hashing the whole message would cost more than reading it. Python caches the hash of a str.
     """
     if view.results:
         return view.results[0]

@@ -33,7 +33,7 @@ def window_of_name(name: str) -> int | None:
         name: Name of a model, with or without a provider, a date or a tag.
 
     Returns:
-        The smallest window of all entries for the model; `None` if there is no entry.
+        The smallest window of all entries for the model; `None` without an entry.
 
     Raises:
         ConfigurationError: `genai-prices` is not installed.

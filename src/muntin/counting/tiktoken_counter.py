@@ -43,7 +43,7 @@ _BORDER = re.compile(
     r"|(?<=\S\n)(?=[^\s/])|(?<=[\r\n])(?= \S)|(?<=\S\s)(?= \S)"
 )
 """Between a letter or digit and a sign but the apostrophe, as in "it's"; before white space that
-breaks no line; after the line break before a line that says something; before the last space of
+breaks no line; after the line break before a line with text; before the last space of
 white space that a word follows. Marks, and letters younger than this Python, count as neither."""
 
 _LOAD_SECONDS = 20.0
@@ -98,7 +98,7 @@ class TiktokenCounter:
 
     @property
     def name(self) -> str:
-        """Say which count this is, for reports."""
+        """Name of the counter, for reports."""
         return f"tiktoken:{self.encoding}"
 
     @property
@@ -183,7 +183,7 @@ def _encoding(name: str) -> tiktoken.Encoding:
 
 
 def _load(name: str, place: str | None) -> tiktoken.Encoding:
-    """Load an encoding from where the user says, else from the bundle, else as tiktoken does."""
+    """Load an encoding from the set directory, else from the bundle, else as tiktoken does."""
     import tiktoken
 
     bundle = None if place is not None else _bundled_vocabulary(name)
@@ -207,7 +207,7 @@ def _load_within(name: str, seconds: float) -> tiktoken.Encoding:
 
 
 def _problem(error: Exception) -> str:
-    """Say briefly why a vocabulary could not be had; of a download it takes requests a paragraph.
+    """Return briefly why a vocabulary could not be loaded.
 
     Its errors carry the request, and the response where there was one.
     """

@@ -17,7 +17,7 @@ import numpy as np
 __all__ = ("CJK_BLOCKS", "TokenCounter", "count_tokens")
 
 TokenCounter = Callable[[str], int]
-"""Any callable that says how many tokens a text takes."""
+"""Any callable from a text to its number of tokens."""
 
 CJK_BLOCKS: Final[tuple[tuple[int, int], ...]] = (
     (0x1100, 0x11FF),  # Hangul jamo
@@ -44,7 +44,7 @@ CJK_BLOCKS: Final[tuple[tuple[int, int], ...]] = (
     (0x2F800, 0x2FA1F),  # Han compatibility supplement
     (0x30000, 0x323AF),  # Han extensions G, H
 )
-"""First and last code point of every block whose characters count one token each."""
+"""First and last code point of every block of characters that count one token each."""
 
 _WINDOW = 32_768
 """Characters looked at together: memory stays constant however long the text."""

@@ -1,6 +1,6 @@
 """Count the tool schemas that a request carries.
 
-The formula that OpenAI publishes is exact for functions whose properties are flat. Nested objects,
+The formula that OpenAI publishes is exact for functions with flat properties. Nested objects,
 `anyOf`, formats and definitions, which the formula does not cover, are charged as canonical JSON on
 top. Key order never changes a count. `tool_forms` reads tools that are not dicts.
 """

@@ -47,7 +47,7 @@ def truncate_to_tokens(
         counter: A counter, or the name of a model or an encoding. It need not be monotone: the
             returned text is counted.
         keep: "head" keeps the beginning, "ends" the beginning and the end.
-        marker: Stands where text was left out. Left out itself when it does not fit, or when
+        marker: Put where text was left out. Left out itself when it does not fit, or when
             without it some text would.
 
     Returns:

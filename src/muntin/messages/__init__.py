@@ -1,6 +1,6 @@
 """Messages of every provider and framework: one neutral view, turns, repair.
 
-It decides what a message says, which calls and results belong together, and how broken pairs are
+It decides how a message is read, which calls and results belong together, and how broken pairs are
 repaired. It does not count tokens; it imports `errors`, `prompts` and `text`.
 """
 

@@ -1,6 +1,6 @@
-"""One message of a conversation as a plain value, for those who bring no framework of their own.
+"""One message of a conversation as a plain value, for callers without a framework.
 
-The value says what providers agree on: who speaks, the text or blocks, the tool calls made and the
+The value holds what providers agree on: the role, the text or blocks, the tool calls made and the
 call answered. What only one provider knows goes through `content` blocks and `metadata` untouched.
 It does not count, cut or pair anything: `shapes` reads it like any other message.
 """
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 __all__ = ("UNNAMED", "Block", "Message", "Role", "ToolCall")
 
 Role = Literal["system", "user", "assistant", "tool"]
-"""Who speaks. A provider's `developer` reads as `system`, its `function` as `tool`."""
+"""Role of the sender. A provider's `developer` is read as `system`, its `function` as `tool`."""
 
 Block = Mapping[str, Any]
 """One part of a message's content, as the provider writes it."""
 
 UNNAMED = "function:"
-"""In front of a function's name, the id by which a call is known where its protocol has none."""
+"""Prefix of a function's name that serves as the id of a call whose protocol has no ids."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Ask for one tool to be run."""
+    """One call of a tool."""
 
     id: str
-    """What the result refers to. `""` where a legacy provider gives none."""
+    """Id that the result refers to; `""` if a legacy provider gives none."""
     name: str
     """Name of the tool."""
     arguments: str = "{}"
@@ -44,7 +44,7 @@ class ToolCall:
 
     @property
     def parsed(self) -> Any:
-        """The arguments as a value; the text itself where it is not JSON."""
+        """The arguments as a value; the text itself if it is not JSON."""
         try:
             return json.loads(self.arguments)
         except ValueError:
@@ -57,7 +57,7 @@ def _no_metadata() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Say one thing in a conversation.
+    """One message of a conversation.
 
     Raises:
         ConfigurationError: The role is unknown, or the content is neither text nor blocks.
@@ -74,33 +74,33 @@ class Message:
     content: str | Sequence[Block]
     """The text, or content blocks as the provider writes them (kept as a tuple)."""
     role: Role = "user"
-    """Who speaks."""
+    """Role of the sender."""
     name: str | None = field(default=None, kw_only=True)
-    """Name of the speaker or the tool; `None` where only the role matters."""
+    """Name of the sender or the tool; `None` if only the role matters."""
     tool_calls: Sequence[ToolCall] = field(default=(), kw_only=True)
     """Calls the assistant makes in this message (kept as a tuple)."""
     tool_call_id: str | None = field(default=None, kw_only=True)
     """Id of the call a `tool` message answers; `None` in every other message."""
     id: str | None = field(default=None, kw_only=True)
-    """Identifier in the caller's store; `None` where there is none. Never sent."""
+    """Identifier in the caller's store; `None` if there is none. Never sent."""
     pinned: bool = field(default=False, kw_only=True)
     """Whether it must survive every cut unchanged."""
     timestamp: datetime.datetime | None = field(default=None, kw_only=True)
-    """When it was said; `None` means unknown. Never sent, and no clock is read for it."""
+    """Time of the message; `None` means unknown. Never sent, and no clock is read for it."""
     metadata: Mapping[str, Any] = field(
         default_factory=_no_metadata, kw_only=True, repr=False, hash=False
     )
-    """Whatever the caller knows besides. Passed through, never sent."""
+    """Other data of the caller. Passed through, never sent."""
 
     def __post_init__(self) -> None:
         if self.role not in _ROLES:
             known = ", ".join(get_args(Role))
-            raise ConfigurationError(f"no message has the role {self.role!r}: there are {known}")
+            raise ConfigurationError(f"role must be one of {known}, got {self.role!r}")
         content = cast("object", self.content)
         if not isinstance(content, str):
             if not isinstance(content, Sequence) or isinstance(content, bytes):
                 kind = type(content).__name__
-                raise ConfigurationError(f"a message's content is text or blocks, not {kind}")
+                raise ConfigurationError(f"content must be text or a list of blocks, got {kind}")
             object.__setattr__(self, "content", tuple(cast("Sequence[Block]", content)))
         if not isinstance(self.tool_calls, tuple):
             object.__setattr__(self, "tool_calls", tuple(self.tool_calls))

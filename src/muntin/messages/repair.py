@@ -154,7 +154,7 @@ def needs_repair(messages: Sequence[Any], views: Sequence[MessageView]) -> bool:
 
     Args:
         messages: The conversation.
-        views: What its messages say; the caller has read them already.
+        views: The views of its messages; the caller has read them already.
 
     ```python
     from muntin.messages import needs_repair, view
@@ -264,7 +264,7 @@ def _take_out(todo: _Repairs, views: Sequence[MessageView], unit: Unit) -> None:
 
 
 def _answers_end(views: Sequence[MessageView]) -> list[int]:
-    """Find for every message the last of the answers, and of the calls beside it, that follow."""
+    """Return for every message the position of the last answer or parallel call that follows."""
     behind = list(range(len(views)))
     for index in range(len(views) - 2, -1, -1):
         after = views[index + 1]

@@ -1,9 +1,8 @@
-"""Put results right behind the calls they answer, which is the only place providers take them.
+"""Move results directly behind the calls they answer: providers accept them nowhere else.
 
-Interrupts, late results and rounds that overlap leave conversations whose pairs are complete but
-stand apart: a user spoke in between, or two rounds are interleaved. Results move up to their call;
-everything else keeps its order. Nothing is dropped and nothing is written: broken pairs are the
-business of `mending`.
+Interrupts, late results and overlapping rounds leave conversations whose pairs are complete but
+separated by other messages. Results move up to their call; everything else keeps its order. Nothing
+is dropped or added: `repair` handles broken pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def straight_order(views: Sequence[MessageView]) -> tuple[int, ...] | None:
         views: The messages, read.
 
     Returns:
-        A permutation of all positions, or `None` where nothing has to move.
+        A permutation of all positions, or `None` if nothing has to move.
 
     ```python
     from muntin.messages.result_order import straight_order
@@ -64,7 +63,7 @@ def _answers(views: Sequence[MessageView]) -> dict[int, list[int]]:
     for index, one in enumerate(views):
         callers = [waiting[r.call_id].pop() for r in one.results if waiting.get(r.call_id)]
         if callers and not one.calls:
-            # A message that answers two rounds can stand behind one of them only: the later.
+            # A message that answers two rounds can follow only one of them: the later.
             answers.setdefault(anchors[max(callers)], []).append(index)
         for call in one.calls:
             waiting.setdefault(call.id, []).append(index)
@@ -72,7 +71,7 @@ def _answers(views: Sequence[MessageView]) -> dict[int, list[int]]:
 
 
 def _anchors(views: Sequence[MessageView]) -> list[int]:
-    """Say behind which message each one's results belong: itself, or the last item of its turn."""
+    """Return the message behind which results of each belong: itself or the end of its turn."""
     anchors = list(range(len(views)))
     for index in range(len(views) - 2, -1, -1):
         one, after = views[index], views[index + 1]

@@ -1,4 +1,4 @@
-"""Stand-ins for models, embedders and summarisers that do exactly what they are told."""
+"""Test doubles for models, embedders and summarisers that do exactly what a test sets."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class ScriptedLLM:
 
     Args:
         replies: What to answer, one for each call; an exception among them is raised.
-        context_window: Tokens of the window it claims to have; `None` does not say.
-        max_output_tokens: Tokens it claims to write at most; `None` does not say.
+        context_window: Tokens of the window it claims to have; `None` leaves it unknown.
+        max_output_tokens: Tokens it claims to write at most; `None` leaves it unknown.
 
     ```python
     import asyncio
@@ -162,5 +162,5 @@ class SlowSummarizer:
 
 
 def words_counter(text: str) -> int:
-    """Count words, for tests whose figures a reader should be able to check by eye."""
+    """Count words, for tests with figures that a reader can check."""
     return len(text.split())

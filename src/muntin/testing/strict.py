@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ("Provider", "check_request")
 
 Provider = Literal["openai", "anthropic", "alternating"]
-"""Whose rules apply where they differ. `alternating` is a chat template (Mistral, Gemma, Llama 2)
-that demands strict alternation of user and assistant."""
+"""A provider with rules of its own. `alternating` is a chat template (Mistral, Gemma, Llama 2) that
+demands strict alternation of user and assistant."""
 
 
 def check_request(
@@ -45,8 +45,8 @@ def check_request(
         tools: Tool schemas that are sent along.
         max_output: Tokens requested for the answer; they have to fit the window, too.
         counter: How this provider counts.
-        provider: Whose rules apply where they differ. All demand every call answered directly
-            behind it and by nothing else. `anthropic` also demands a user message first, no system
+        provider: Provider with the rules to apply. All demand every call answered directly behind
+            it and by nothing else. `anthropic` also demands a user message first, no system
             message behind it, and no blank text; `alternating` demands that user and assistant
             alternate.
         thinking: Whether extended thinking is on: then the newest tool round in flight must open

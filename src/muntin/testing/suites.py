@@ -1,4 +1,4 @@
-"""Conformance suites: subclass one, say how to make the thing, and its promises are tested.
+"""Conformance suites: subclass one, return the object to test, and its promises are tested.
 
 The methods are named for pytest, but nothing here imports it. A suite holds what the rest of the
 library relies on and nothing more.
@@ -76,7 +76,7 @@ class CounterSuite(ABC):
 
 
 class SourceSuite(ABC):
-    """What a source must do: a name, candidates for any question, the same from both doors."""
+    """What a source must do: a name, candidates for any question, the same sync and async."""
 
     @abstractmethod
     def make(self) -> ContextSource:
@@ -140,7 +140,7 @@ class StateStoreSuite(ABC):
         """Return an empty store; `folder` is there for its files."""
 
     def test_nothing_saved_says_so(self, tmp_path: Path) -> None:
-        """A first start is told apart from a loss."""
+        """A first start is distinguished from a loss."""
         try:
             self.make(tmp_path).load()
         except StateNotFound:

@@ -1,12 +1,12 @@
 """Read messages of every shape through one neutral view, and write changes back in their own shape.
 
-A conversation may come as chat-completions dicts, Responses items, Anthropic dicts, `Message`
-values or a framework's objects. Everything above this floor sees `MessageView` only; whoever
-changes a message asks its `MessageShape` for a changed copy, so what a shape does not understand
-passes through untouched. Frameworks register theirs with `register_shape` or through the entry
-point group `muntin.messages.shapes`, which is looked at when an unknown object turns up.
+A conversation may come as chat-completions dicts, Responses items, Anthropic or Gemini dicts,
+`Message` values or a framework's objects. Higher layers read `MessageView` only, and get changed
+copies of a message from its `MessageShape`, so what a shape does not understand passes through
+untouched. Frameworks register theirs with `register_shape` or through the entry point group
+`muntin.shapes`, which is read when an unknown object is met.
 
-It decides nothing about pairs or budgets: that is `turns` and `message_tokens`.
+It decides nothing about pairs or budgets: `turns` and `message_tokens` do.
 """
 
 from __future__ import annotations

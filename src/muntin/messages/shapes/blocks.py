@@ -1,7 +1,7 @@
 """Read content blocks: the parts from which every provider builds a message.
 
 One reader knows the blocks of all providers, because conversations mix them (a framework passes on
-a provider's block as it is). An unknown block, or a known one whose text is under an unknown key,
+a provider's block as it is). An unknown block, or a known one with its text under another key,
 is kept as canonical JSON, so that it is counted. Base64 inside it is taken out first: it is never
 charged as text.
 """
@@ -38,7 +38,7 @@ _SERVER = frozenset({"server_tool_use", "server_tool_call", "server_tool_result"
                      "mcp_call", "web_search_call", "file_search_call", "code_interpreter_call",
                      "image_generation_call"})  # fmt: skip
 _RESULTS = ("output", "result", "value", "response")
-"""Keys that hold a result where there is no content."""
+"""Keys that hold a result if it has no content."""
 _ASIDE = frozenset(
     {
         "type",
@@ -114,7 +114,7 @@ def as_block(value: Any) -> Block | None:
 
 
 class BlockReader:
-    """Collect what content blocks say, in their order."""
+    """Collect texts, calls, results and media of content blocks, in their order."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -158,23 +158,23 @@ class BlockReader:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing that was read says anything in words."""
+        """Whether nothing that was read has a text."""
         return not self._texts
 
     @property
     def unknown(self) -> tuple[tuple[str, str], ...]:
-        """Blocks nobody here knows."""
+        """Blocks of unknown types."""
         return tuple(self._unknown)
 
     def calls_besides(self, known: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Return the calls that do not also stand in `known`: they live twice in some shapes."""
+        """Return the calls that are not in `known`: some shapes hold each call twice."""
         if not self._calls:
             return ()
         ids = {call.id for call in known}
         return tuple(call for call in self._calls if call.id not in ids)
 
     def content(self, content: Any) -> None:
-        """Read text, one block, or a list of blocks; `None` says nothing."""
+        """Read text, one block, or a list of blocks; `None` has no content."""
         if content is None:
             return
         if isinstance(content, str):
@@ -342,7 +342,7 @@ def replace_result(
 def without_text(
     blocks: Sequence[BlockT], *, bare: bool, read: Callable[[BlockReader, BlockT], None]
 ) -> list[BlockT]:
-    """List the blocks that say nothing in words; where they are `bare`, media go too."""
+    """Return the blocks without text; with `bare`, media are left out too."""
     kept: list[BlockT] = []
     for block in blocks:
         reader = BlockReader()

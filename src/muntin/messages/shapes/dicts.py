@@ -24,7 +24,7 @@ _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "inpu
 
 
 def dict_shape(message: dict[str, Any]) -> MessageShape | None:
-    """Return the shape of a message dict, or `None` when it is no message at all.
+    """Return the shape of a message dict; `None` for other dicts.
 
     A plain `{"role", "content"}` dict with text is the same for all providers and reads as
     chat-completions.

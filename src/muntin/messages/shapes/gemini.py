@@ -1,8 +1,8 @@
 """Gemini dicts: everything is a part, the model's role is `model`, and calls often have no id.
 
 Parts are read as the Anthropic blocks they correspond to, in both spellings (`function_call` as the
-Python client writes it, `functionCall` as it is sent). A call without an id is known by its name
-and by which call of that name in its message it is; so is its response.
+Python client writes it, `functionCall` as it is sent). A call without an id gets one from its
+name and its position among the calls of that name; so does its response.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GeminiShape:
         return ANTHROPIC.view({"role": role, "content": parts_as_blocks(message)})
 
     def with_text(self, message: dict[str, Any], text: str) -> dict[str, Any]:
-        """Copy the message with another readable text; parts that are no text stay."""
+        """Copy the message with another readable text; other parts stay."""
         kept: list[Any] = []
         placed = False
         for part in message["parts"]:
@@ -76,7 +76,7 @@ class GeminiShape:
         return {**message, "parts": kept}
 
     def note(self, text: str, role: Role) -> dict[str, Any]:
-        """Make a message that holds a text; instructions of the system stand outside of these."""
+        """Make a message that holds a text; system instructions are not part of `contents`."""
         return {"role": "model" if role == "assistant" else "user", "parts": [{"text": text}]}
 
     def answer(self, call: ToolCall, text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Read what a block says about an image, a document, audio or video: size, pixels, detail, type.
+"""Read size, pixels, detail and type of an image, a document, audio or video in a block.
 
 It reads headers only; nothing is decoded and no link is followed.
 """

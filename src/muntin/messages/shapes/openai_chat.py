@@ -1,7 +1,7 @@
 """Chat-completions dicts, and every plain `{"role", "content"}` dict.
 
-Beside the content it reads refusals, reasoning that compatible servers take back, and `parts` as
-Gemini writes them.
+Apart from the content it reads refusals, reasoning that compatible servers take back, and `parts`
+as Gemini writes them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROLES: dict[str, Role] = {
 
 
 def role_of(given: Any) -> Role:
-    """Translate a provider's role; one nobody knows reads as `user`, which is never trusted."""
+    """Translate a provider's role; an unknown one is read as `user`, which is never trusted."""
     return _ROLES.get(str(given), "user")
 
 
@@ -134,7 +134,7 @@ class OpenAIChatShape:
 
 
 _BESIDE = frozenset({"refusal", "reasoning_content", "reasoning", "reasoning_details", "parts"})
-"""Keys beside the content that are sent and charged."""
+"""Keys other than the content that are sent and charged."""
 _PLAIN = 2
 """Keys of a message that has a role and a content and nothing else."""
 _ARGUMENTS = ("arguments", "args", "input")

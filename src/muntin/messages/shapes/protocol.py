@@ -23,7 +23,7 @@ class MessageShape(Protocol):
     """Short name for errors and reports, such as `openai-chat`."""
 
     def reads(self, message: Any) -> bool:
-        """Say whether this shape understands the message."""
+        """Return whether this shape understands the message."""
         ...
 
     def parts(self, message: Any) -> Any:
@@ -39,7 +39,7 @@ class MessageShape(Protocol):
         ...
 
     def with_text(self, message: Any, text: str) -> Any:
-        """Return a copy whose readable text is `text`; everything else stays as it is."""
+        """Return a copy whose readable text is `text`; the rest does not change."""
         ...
 
     def with_results(
@@ -47,8 +47,8 @@ class MessageShape(Protocol):
     ) -> Any:
         """Return a copy in which results (by call id) read as given; `None` removes one.
 
-        What is not text stays in a result, its images for instance, but for the media of those
-        named in `bare`: their text says what went.
+        Parts of a result that are not text stay, such as images, except in results named in `bare`:
+        their new text describes what was removed.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Find the shape that reads a message: by type first, then by looking, then by asking plugins."""
+"""Find the shape that reads a message: by type, by looking at it, then among the plugins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _registered: list[MessageShape] = []
 _by_type: dict[type, MessageShape] = {}
 _plugins_lock = threading.RLock()
 _plugins: list[EntryPoint] | None = None
-"""What installed adapters offer and nobody needed yet; `None` before anybody looked."""
+"""Shapes of installed adapters that are not loaded yet; `None` before the first look-up."""
 
 
 def register_shape(shape: MessageShape) -> None:

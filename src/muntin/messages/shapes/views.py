@@ -1,7 +1,7 @@
-"""What a message says, whatever its shape: the values every decision about it is made from.
+"""The neutral view of a message: the values that every decision about it is made from.
 
-What is made for every message of a long conversation is a named tuple: it costs a fourth of a
-frozen dataclass to make, and reading is most of what a first fit does beside counting.
+`MessageView` is a named tuple because one is made for every message of a long conversation: it
+costs a fourth of a frozen dataclass, and reading takes much of the time of a first fit.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ MediaKind = Literal["image", "document", "audio", "video", "file"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """Something in a message that is not text: never counted by its base64 length."""
+    """An image, document, audio or video in a message: never counted by its base64 length."""
 
     kind: MediaKind
-    """What it is, as far as the block says."""
+    """Kind of the thing, as far as the block names it."""
     size: int | None = None
     """Bytes of the raw thing; `None` where only a link or an id is given."""
     width: int | None = None
@@ -40,7 +40,7 @@ class Media:
 
     @property
     def stub(self) -> str:
-        """A line that stands for the thing once it is gone."""
+        """A line that replaces the thing when it is removed."""
         pixels = f" {self.width}x{self.height}" if self.width and self.height else ""
         size = f" {self.size} bytes" if self.size else ""
         label = f" {self.label}" if self.label else ""
@@ -48,14 +48,14 @@ class Media:
 
 
 class ToolResult(NamedTuple):
-    """What one tool call came back with."""
+    """The result of one tool call."""
 
     call_id: str
     """The call it answers. `""` where the message names none."""
     text: str
     """The readable part of the result."""
     is_error: bool = False
-    """Whether the message itself says that the call failed."""
+    """Whether the message is marked as a failed call."""
     media: tuple[Media, ...] = ()
     """Images and the like that the call came back with; they are in the view's `media` too."""
 
@@ -64,7 +64,7 @@ class MessageView(NamedTuple):
     """One message, read. A value: it holds no reference to the message it was read from."""
 
     role: Role
-    """Who speaks. A message that carries results is `tool` unless it also holds user text."""
+    """Role of the sender. A message with results is `tool` unless it also holds user text."""
     text: str = ""
     """Readable text that is sent, without results, calls and reasoning."""
     calls: tuple[ToolCall, ...] = ()
@@ -84,7 +84,7 @@ class MessageView(NamedTuple):
     media: tuple[Media, ...] = ()
     """Images, documents, audio and video in it."""
     unknown: tuple[tuple[str, str], ...] = ()
-    """Blocks nobody here knows: type and canonical JSON with base64 runs left out."""
+    """Blocks of unknown types: type and canonical JSON with base64 runs left out."""
     name: str | None = None
     """Name of the speaker or tool as it is sent; `None` when absent."""
     id: str | None = None

@@ -68,7 +68,7 @@ class BoundThinking:
 
 
 def _digest(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> str:
-    """Digest what stands before a message; cache marks do not count, nor how texts are wrapped."""
+    """Digest what precedes a message; cache marks do not count, nor how texts are wrapped."""
     turns = [(role, _plain(blocks)) for _, role, blocks in joined_turns(messages)]
     system = body.get("system") or ""
     texts = [block.get("text") for block in blocks_of(system)] if listed(system) else [system]

@@ -211,7 +211,7 @@ def _check_part(part: Mapping[str, Any], role: str, index: int, where: str) -> N
 
 
 def _check_pairs(messages: list[Mapping[str, Any]]) -> None:
-    """Check that tool messages directly follow the message whose calls they answer."""
+    """Check that tool messages directly follow the message with the calls they answer."""
     waiting: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.get("role") == "tool":

@@ -548,7 +548,7 @@ def test_traces_show_the_step_and_the_account() -> None:
     assert len(events["ReRankEndEvent"].nodes) == 2
     told = events["NodesChosenEvent"]
     assert [one["reason"] for one in told.report["decisions"]] == [
-        "placed", "near_duplicate", "placed",
+        "named_in_question", "near_duplicate", "placed",
     ]  # fmt: skip
     assert told.ledger["context"] == told.report["used"]
 

@@ -1,8 +1,8 @@
 """A Runnable that turns a question, a conversation and sources into a prompt that fits.
 
-It stands where a prompt template's output or a dict of retrievers would go to the model, and what
-it hands on is a prompt value, so chains on both sides stay as they are. Deciding is done in
-`_assembly`; this class reads the input, asks the sources, and reports to the trace.
+It takes the output of a prompt template or a dict of retrievers and returns a prompt value for the
+model, so chains on both sides stay as they are. `_assembling` decides; this class reads the input,
+asks the sources, and reports to the trace.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EVENT = "muntin.assembly"
 
 
 class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
-    """Assemble a prompt that fits the model's window, from a question, a talk and sources.
+    """Assemble a prompt that fits the model's window, from a question, a history and sources.
 
     It takes a string, a prompt value, messages, or a dict with `question`, `history` and one key
     per source. Messages keep their roles; passages are selected, deduplicated and laid out in a
@@ -88,10 +88,12 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     """How the window is divided: the reserve, and the share passages may always take. `None` takes
     the defaults."""
     place: Place = "system"
-    """Where passages stand: behind the leading system messages, or right before the `question`,
-    which leaves the conversation before it in the provider's cache."""
+    """Where passages go: behind the leading system messages, or right before the `question`, which
+    leaves the conversation before it in the provider's cache."""
     recall: bool = False
     """Whether older messages that speak of the question stay before newer ones that do not."""
+    strict: bool = False
+    """Whether it is an error, rather than a warning, if passages were found and none fits."""
     question_key: str = "question"
     """Key of the question in a dict."""
     history_key: str = "history"
@@ -100,8 +102,8 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     """For whom sources are asked; a `Scope` under the key `scope` of the input wins."""
 
     model: Any = Field(default=None, exclude=True, repr=False)
-    """The chat model that comes next, alone or with tools bound to it: it tells its window, its
-    output cap, its tools and its tokenizer. It is not called."""
+    """The chat model that comes next, alone or with tools bound to it: gives its window, its
+    output limit, its tools and its tokenizer. It is not called."""
     sources: Any = Field(default=None, exclude=True, repr=False)
     """Sources by name: retrievers, runnables, functions or `ContextSource` objects; or a list of
     `ContextSource` objects."""
@@ -164,7 +166,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
         self._found_out = (fields, ready)
         return ready
 
-    # --- the doors -------------------------------------------------------------------------------
+    # --- entry points -----------------------------------------------------------------------------
 
     def invoke(
         self,
@@ -223,7 +225,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
             await adispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
         return prompt
 
-    # --- LangChain's ways ------------------------------------------------------------------------
+    # --- LangChain's protocol ---------------------------------------------------------------------
 
     def __copy__(self) -> Self:
         """Copy the fields; everything else is found out again."""

@@ -1,4 +1,4 @@
-"""What an assembler hands to a model: messages, and the account of how they came to be."""
+"""What an assembler returns to a model: messages, and the report of how they were assembled."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AssembledPrompt(ChatPromptValue):
 
     @property
     def documents(self) -> list[Document]:
-        """The passages that were placed, as documents, in the order in which they stand."""
+        """The passages that were placed, as documents, in their order."""
         if self._context is None:
             return []
         return [document_of(candidate) for candidate in self._context.candidates]
@@ -86,8 +86,12 @@ class AssembledPrompt(ChatPromptValue):
         """Name the place it is imported from."""
         return ["langchain_muntin", "prompt_value"]
 
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        return self.report._repr_html_()  # pyright: ignore[reportPrivateUsage] - the protocol of notebooks
+
     def __getstate__(self) -> dict[Any, Any]:
-        """Travel with the report, but without what it would be written from."""
+        """Pickle with the report, but without what it would be written from."""
         if self._account is not None:
             _ = self.report
         state = dict(super().__getstate__())

@@ -445,6 +445,7 @@ def test_results_come_back_to_their_calls(door: Door) -> None:
     assert any("1 messages left out" in note for note in prompt.report.notes)
 
 
+@pytest.mark.filterwarnings("ignore:no passage fits")
 @given(
     st.integers(60, 900),
     st.lists(st.tuples(st.booleans(), st.integers(0, 90)), max_size=14),
@@ -591,6 +592,7 @@ def test_what_can_be_written_down_comes_back(knobs: dict[str, Any]) -> None:
     assert '"mmr_lambda":' in retriever.model_dump_json(exclude={"sources"}) or not made.config
 
 
+@pytest.mark.filterwarnings("ignore:no passage fits")
 def test_a_field_that_is_set_later_counts(door: Door) -> None:
     """A knob that is shown and not obeyed is a budget that is overrun."""
     long = "word " * 200
@@ -671,6 +673,7 @@ def test_another_budget_can_be_tried_without_fetching() -> None:
     assert len(asked) == 1
 
 
+@pytest.mark.filterwarnings("ignore:no passage fits")
 @given(st.integers(100, 20_000), st.sampled_from([None, 4000, 8000]))
 def test_every_budget_can_be_tried(budget: int, window: int | None) -> None:
     """The slider of a report goes beyond what was sent: the answer gets less then."""

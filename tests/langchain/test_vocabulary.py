@@ -83,7 +83,7 @@ def test_a_window_that_is_no_number_of_tokens_is_refused_by_name(
     way: Callable[..., Any], wrong: Any, name: str
 ) -> None:
     """`window="8000"` must not wait for the first request."""
-    if name == "reserve" and wrong == 0 and not isinstance(wrong, bool):
+    if name == "reserve" and repr(wrong) == "0":
         way(window=8000, reserve=0)
         return
     given = {"window": 8000, name: wrong}

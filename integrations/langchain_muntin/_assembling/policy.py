@@ -1,14 +1,14 @@
-"""One assembly, after everything was fetched: how much passages get, what of the talk stays.
+"""One assembly after the fetch: how much passages get, and what of the conversation stays.
 
-The window is one account. Tools, system prompt and question are charged first; passages may take
-their share of the rest, and whatever the conversation leaves idle on top of it; the conversation is
-fitted into what remains. Passages that were assembled for an earlier question are not part of the
-conversation: they were looked for again. Nothing is fetched here, so the same assembly can be tried
-in another budget.
+Tools, system prompt and question are charged first; passages may take their share of the rest, and
+what the conversation leaves idle; the conversation is fitted into what remains. Passages that were
+assembled for an earlier question are not part of the conversation: they are retrieved again.
+Nothing is fetched here, so the same assembly can be tried in another budget.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ("Assembly", "Place")
 
 Place = Literal["system", "question"]
-"""Where passages stand: in a system message behind the leading ones, or in a message of their own
+"""Where passages go: into a system message behind the leading ones, or into a message of their own
 right before the question, so that everything before it stays in the provider's cache."""
 
 
@@ -75,6 +75,10 @@ class Assembly:
     """Keeps the originals of tool results that are cut."""
     query_embedding: Embedding | None = None
     """Vector of the question."""
+    strict: bool = False
+    """Whether it is an error if passages were found and none fits."""
+    is_trial: bool = False
+    """Whether only a report is wanted, so that nothing is warned of or refused."""
     recall: bool = False
     """Whether older messages that speak of the question are kept before newer ones."""
 
@@ -100,7 +104,37 @@ class Assembly:
                 excess = exceeded.needed - exceeded.available
                 room = max(min(room, context.report.used) - excess, 0)
             else:
-                return self._prompt(fitted, messages, context, talk.notes)
+                return self._prompt(fitted, messages, context, (*talk.notes, *self._empty(context)))
+
+    def _empty(self, context: AssembledContext | None) -> tuple[str, ...]:
+        """Return a note, and warn, if passages were found and none of them was placed.
+
+        Raises:
+            ContextWindowExceeded: That is so, and `strict` is true.
+        """
+        if context is None or context.candidates:
+            return ()
+        offered = [one for one in context.report.decisions if one.reason != "empty"]
+        if not offered:
+            return ()
+        least = min(one.tokens for one in offered)
+        if self.strict and not self.is_trial:
+            raise ContextWindowExceeded(
+                "the shortest passage that was found", needed=least, available=context.report.budget
+            )
+        note = (
+            f"no passage fits: {len(offered)} were found, the shortest takes {least} tokens and "
+            f"{context.report.budget} are left for passages"
+        )
+        if self.is_trial:
+            return (note,)
+        warnings.warn(
+            f"{note}. The model is asked without them; raise the budget, or give strict=True to "
+            f"make this an error",
+            UserWarning,
+            stacklevel=2,
+        )
+        return (note,)
 
     def _talk(self) -> Mended:
         """Read the conversation, without what was assembled for earlier questions."""
@@ -212,7 +246,7 @@ class Assembly:
 
     def _replay(self, max_tokens: int) -> AssemblyReport:
         """Do the same in another budget; a larger one is taken from the reserve, then added."""
-        tried = replace(self, budget=max_tokens, summarizer=None)
+        tried = replace(self, budget=max_tokens, summarizer=None, is_trial=True)
         if self.window is not None:
             window = max(self.window, max_tokens)
             tried = replace(tried, window=window, reserve=min(self.reserve, window - max_tokens))

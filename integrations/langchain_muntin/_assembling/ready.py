@@ -57,6 +57,7 @@ class Ready:
     share: float
     place: Place
     recall: bool
+    strict: bool
     config: ContextConfig | None
     counter: TokenCounter
     counts: MessageCounts
@@ -103,6 +104,7 @@ class Ready:
             share=division.rag_ratio,
             place=made.place,
             recall=made.recall,
+            strict=made.strict,
             config=made.config,
             counter=counter,
             counts=counts_for(counter),
@@ -155,6 +157,7 @@ class Ready:
             store=self.store,
             query_embedding=vector,
             recall=self.recall,
+            strict=self.strict,
         )
 
     def _builder(self, names: tuple[str, ...]) -> ContextBuilder:

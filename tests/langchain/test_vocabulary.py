@@ -205,7 +205,9 @@ _TAKEN: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    "taken", [one for one in _TAKEN if one.get("token_counter") != "approximate"], ids=str
+    "taken",
+    [one for one in _TAKEN if one.get("token_counter") != "approximate"],
+    ids=lambda given: "-".join(given),
 )
 def test_arguments_of_trim_messages_are_taken(taken: dict[str, Any]) -> None:
     """`called the same way` has to be true of the way people call it."""
@@ -227,7 +229,7 @@ def test_arguments_of_trim_messages_are_taken(taken: dict[str, Any]) -> None:
         {"token_counter": len},
         {"end_on": 3},
     ],
-    ids=str,
+    ids=lambda given: "-".join(given),
 )
 def test_what_cannot_be_obeyed_is_refused_with_the_way_to_say_it(refused: dict[str, Any]) -> None:
     """An argument that is ignored is worse than one that is refused."""

@@ -123,7 +123,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             each request. It is not stored, so the prompt cache of what is before it holds.
         trim_state: Whether messages that a decision left out are removed from the state, so that
             checkpoints stop growing. `archived(messages)` returns them from `store`.
-        before_compaction: Looks at a `CompactionPlan` before it is carried out; returns it, a
+        before_compaction: Looks at a `RequestPlan` before it is carried out; returns it, a
             changed one, or `None` to refuse it.
         stream_accounts: Whether the account of each request is written to the custom stream.
         counter: Counts tokens: a function of a text or of messages, or a model or its name; `None`

@@ -236,7 +236,7 @@ def test_a_hook_sees_changes_and_refuses_a_compaction(door: Door) -> None:
         model,
         middleware=[ContextWindowMiddleware(before_compaction=lambda plan: "yes")],  # pyright: ignore[reportArgumentType] - that is the test
     )
-    with pytest.raises(ConfigurationError, match="must return a CompactionPlan"):
+    with pytest.raises(ConfigurationError, match="must return a RequestPlan"):
         door(wrong.invoke, wrong.ainvoke, {"messages": messages}, LIMIT)
 
 

@@ -11,7 +11,7 @@ from muntin.adapting.requests.carried import Restate, carried_state, value_of
 from muntin.adapting.requests.decisions import DecisionCache, Held, Saved, held, recorded
 from muntin.adapting.requests.facts import ModelFacts, Outgoing, RequestFacts
 from muntin.adapting.requests.keeper import Keeper
-from muntin.adapting.requests.limits import BeforeCompaction, CompactionPlan
+from muntin.adapting.requests.limits import BeforeCompaction, RequestPlan
 from muntin.adapting.requests.mending import Mended, mended
 from muntin.adapting.requests.results import (
     ResultCap,
@@ -25,7 +25,6 @@ from muntin.adapting.requests.steps import Fit, Policy, Step, adrive, drive
 __all__ = (
     "Accounts",
     "BeforeCompaction",
-    "CompactionPlan",
     "DecisionCache",
     "Fit",
     "Held",
@@ -36,6 +35,7 @@ __all__ = (
     "Policy",
     "RequestAccount",
     "RequestFacts",
+    "RequestPlan",
     "Restate",
     "ResultCap",
     "Saved",

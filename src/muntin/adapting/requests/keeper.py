@@ -18,7 +18,7 @@ from muntin.adapting.requests.carried import digest_of
 from muntin.adapting.requests.decisions import DecisionCache, held, recorded
 from muntin.adapting.requests.facts import Outgoing, RequestFacts
 from muntin.adapting.requests.lessons import Lessons
-from muntin.adapting.requests.limits import CompactionPlan, limit_of
+from muntin.adapting.requests.limits import RequestPlan, limit_of
 from muntin.adapting.requests.mending import mended
 from muntin.adapting.requests.steps import Fit
 from muntin.config import WindowBudgetConfig
@@ -316,14 +316,14 @@ class Keeper:
         tokens: int,
         reason: Reason,
         thread: str,
-    ) -> CompactionPlan | None:
+    ) -> RequestPlan | None:
         """Return what is to be done; `None` if the hook refuses it."""
         keep = int(facts.budget * self.target)
         if self.keep is not None:
             keep = min(facts.tokens_of(self.keep, messages), facts.budget)
         if reason == "asked":
             keep = min(keep, tokens // 2)
-        plan = CompactionPlan(
+        plan = RequestPlan(
             messages=tuple(messages),
             reason=reason,
             tokens=tokens,
@@ -335,10 +335,9 @@ class Keeper:
         if self.before_compaction is None:
             return plan
         answer = self.before_compaction(plan)
-        if answer is not None and not isinstance(cast("object", answer), CompactionPlan):
+        if answer is not None and not isinstance(cast("object", answer), RequestPlan):
             raise ConfigurationError(
-                f"before_compaction must return a CompactionPlan or None, got "
-                f"{type(answer).__name__}"
+                f"before_compaction must return a RequestPlan or None, got {type(answer).__name__}"
             )
         return answer
 
@@ -427,7 +426,7 @@ class Keeper:
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
         """
-        plan = CompactionPlan(
+        plan = RequestPlan(
             messages=tuple(messages),
             reason="over_budget",
             tokens=budget,
@@ -440,7 +439,7 @@ class Keeper:
     def _carried_out(
         self,
         facts: RequestFacts,
-        plan: CompactionPlan,
+        plan: RequestPlan,
         *,
         state: AgentState | None,
         recorded_for: int | None = None,

@@ -11,7 +11,7 @@ from muntin.errors import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ("BeforeCompaction", "CompactionPlan", "Limit", "limit_of")
+__all__ = ("BeforeCompaction", "Limit", "RequestPlan", "limit_of")
 
 LimitKind = Literal["tokens", "fraction", "messages"]
 Reason = Literal["over_budget", "trigger", "asked"]
@@ -61,7 +61,7 @@ def _pair(given: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionPlan:
+class RequestPlan:
     """A compaction that is about to happen; the hook `before_compaction` may change or refuse it.
 
     Use `dataclasses.replace` to change it.
@@ -83,5 +83,5 @@ class CompactionPlan:
     """Thread of the conversation; `""` where there is none."""
 
 
-BeforeCompaction: TypeAlias = "Callable[[CompactionPlan], CompactionPlan | None]"
+BeforeCompaction: TypeAlias = "Callable[[RequestPlan], RequestPlan | None]"
 """Looks at a plan and returns it, a changed one, or `None` to refuse it."""

@@ -37,6 +37,8 @@ from muntin.messages.shapes.media import media_of
 from muntin.messages.shapes.neutral import MESSAGE
 from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
 from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
+from muntin.messages.shapes.pydantic_ai import PYDANTIC_AI
+from muntin.messages.shapes.vercel import VERCEL
 from muntin.messages.shapes.views import Media, MediaKind
 from muntin.messages.turns import (
     Division,
@@ -56,7 +58,9 @@ __all__ = (
     "MESSAGE",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
+    "PYDANTIC_AI",
     "UNNAMED",
+    "VERCEL",
     "Block",
     "BlockReader",
     "Division",

@@ -9,6 +9,7 @@ from muntin.messages.shapes.anthropic import ANTHROPIC
 from muntin.messages.shapes.gemini import GEMINI
 from muntin.messages.shapes.openai_chat import OPENAI_CHAT
 from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
+from muntin.messages.shapes.vercel import VERCEL
 
 if TYPE_CHECKING:
     from muntin.messages.shapes.protocol import MessageShape
@@ -29,6 +30,8 @@ def dict_shape(message: dict[str, Any]) -> MessageShape | None:
     A plain `{"role", "content"}` dict with text is the same for all providers and reads as
     chat-completions.
     """
+    if VERCEL.reads(message):
+        return VERCEL
     if "content" not in message and GEMINI.reads(message):
         return GEMINI
     if "role" not in message:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from muntin.errors import ConfigurationError
 from muntin.messages.shapes.dicts import dict_shape
 from muntin.messages.shapes.neutral import MESSAGE
+from muntin.messages.shapes.pydantic_ai import PYDANTIC_AI
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -94,7 +95,7 @@ def _shape_of_dict(message: dict[str, Any]) -> MessageShape:
 
 
 def _look(message: Any) -> MessageShape | None:
-    for shape in (MESSAGE, *_registered):
+    for shape in (MESSAGE, *_registered, PYDANTIC_AI):
         if shape.reads(message):
             return shape
     return None
@@ -133,5 +134,6 @@ def _unknown(kind: type) -> str:
     remedy = f"install its adapter: {hint}" if hint else "register_shape() teaches it one"
     return (
         f"no shape reads messages of type {kind.__module__}.{kind.__qualname__}: {remedy}. "
-        f"Known are Message values and OpenAI, Responses, Anthropic and Gemini dicts"
+        f"Known are Message values, Pydantic AI messages, and dicts of OpenAI, Responses, "
+        f"Anthropic, Gemini and the Vercel AI SDK"
     )

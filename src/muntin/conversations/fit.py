@@ -82,8 +82,21 @@ class FittedMessages(Generic[MessagesT]):
             self._report = self._account()
         return self._report
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the values and the report, which is written for it if it was not read yet."""
+        return (_unpickled, (self.messages, self.changed, self.turn_open, self.report))
+
     def __repr__(self) -> str:
         return f"FittedMessages({len(self.messages)} messages, changed={self.changed})"
+
+
+def _unpickled(
+    messages: Sequence[Any],
+    changed: bool,  # noqa: FBT001 - pickle passes positions
+    turn_open: bool,  # noqa: FBT001
+    report: AssemblyReport,
+) -> FittedMessages[Sequence[Any]]:
+    return FittedMessages(messages, changed=changed, turn_open=turn_open, account=lambda: report)
 
 
 def fit_messages(

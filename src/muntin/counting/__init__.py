@@ -27,7 +27,13 @@ from muntin.counting.framing import (
 )
 from muntin.counting.measured import Conversation, Measured
 from muntin.counting.media_tokens import media_tokens
-from muntin.counting.message_counts import MessageCounts, count_message, count_messages, counts_for
+from muntin.counting.message_counts import (
+    MessageCounts,
+    count_message,
+    count_messages,
+    counts_for,
+    limit_shared_counts,
+)
 from muntin.counting.model_windows import window_of_name
 from muntin.counting.sums import tokens_of
 from muntin.counting.tiktoken_counter import TiktokenCounter
@@ -67,6 +73,7 @@ __all__ = (
     "framing_of",
     "framing_of_name",
     "is_exact",
+    "limit_shared_counts",
     "media_tokens",
     "require_whole",
     "short_texts",

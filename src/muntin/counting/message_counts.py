@@ -18,6 +18,7 @@ from muntin.counting.measured import Conversation, Measured
 from muntin.counting.message_tokens import count_results, count_without_results
 from muntin.counting.tokens import count_tokens
 from muntin.counting.tool_schemas import count_tools
+from muntin.errors import ConfigurationError
 from muntin.messages import shape_of
 from muntin.runtime import are_equal, characters_of, common_start, remembered
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from muntin.counting.checks import AnyCounter
     from muntin.messages import MessageShape, MessageView
 
-__all__ = ("MessageCounts", "count_message", "count_messages", "counts_for")
+__all__ = ("MessageCounts", "count_message", "count_messages", "counts_for", "limit_shared_counts")
 
 _TEXTS = 64
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
@@ -283,17 +284,55 @@ def _warn_unknown(view: MessageView) -> None:
 _shared_lock = threading.Lock()
 _shared: OrderedDict[int, MessageCounts] = OrderedDict()
 _SHARED_COUNTERS = 8
+_shared_limits = {"capacity": 50_000, "max_characters": 64_000_000}
+"""What each of the shared counts may hold."""
+
+
+def limit_shared_counts(*, capacity: int = 50_000, max_characters: int = 64_000_000) -> None:
+    """Bound what this process remembers of messages it counted, and forget what it holds now.
+
+    Counts are shared by all conversations of a process: up to eight counters, each with its own
+    limits. Only numbers are returned from them, and texts written about the very same messages.
+
+    Args:
+        capacity: Most messages per counter. 0 shares nothing: each call counts anew, and only
+            `counts=` in `fit_messages` remembers.
+        max_characters: Most characters of those messages per counter, base64 included.
+
+    Raises:
+        ConfigurationError: A limit is not a whole number of at least 0.
+
+    ```python
+    from muntin.counting import counts_for, limit_shared_counts
+
+    limit_shared_counts(capacity=0)
+    print(counts_for() is counts_for())
+    limit_shared_counts()
+    print(counts_for() is counts_for())
+    #> False
+    #> True
+    ```
+    """
+    given = {"capacity": capacity, "max_characters": max_characters}
+    for name, value in given.items():
+        if type(value) is not int or value < 0:
+            raise ConfigurationError(f"{name} must be an int of at least 0, got {value!r}")
+    with _shared_lock:
+        _shared.clear()
+        _shared_limits.update(given)
 
 
 def counts_for(counter: AnyCounter = count_tokens) -> MessageCounts:
     """Return the counts this process shares for a counter; another counter has its own."""
     counter = checked_counter(counter)
     with _shared_lock:
+        if not _shared_limits["capacity"]:
+            return MessageCounts(counter)
         found = _shared.get(id(counter))
         if found is not None and found.counter is counter:
             _shared.move_to_end(id(counter))
             return found
-        made = _shared[id(counter)] = MessageCounts(counter)
+        made = _shared[id(counter)] = MessageCounts(counter, **_shared_limits)
         while len(_shared) > _SHARED_COUNTERS:
             _shared.popitem(last=False)
         return made

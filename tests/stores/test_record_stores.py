@@ -285,3 +285,26 @@ def _execute(path: Path, statement: str, *values: object) -> None:
     with connection:
         connection.execute(statement, values)
     connection.close()
+
+
+@pytest.mark.parametrize("kind", ["in_memory", "directory", "sqlite"])
+def test_an_original_that_is_stored_again_is_not_written_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step of an agent cuts the same results again; a sync of the disk for each is slow."""
+    place = () if kind == "in_memory" else (tmp_path / "kept",)
+    store = getattr(ToolResultStore, kind)(*place)
+    key = store.put("original")
+    written: list[str] = []
+    write = store.records.write
+
+    def noted(key: str, *rest: Any) -> str:
+        written.append(key)
+        return write(key, *rest)
+
+    monkeypatch.setattr(store.records, "write", noted)
+    monkeypatch.setattr(store.records, "awrite", None, raising=False)
+    assert [store.put("original") for _ in range(3)] == [key] * 3
+    assert written == []
+    store.put("another")
+    assert len(written) == 1

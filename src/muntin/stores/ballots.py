@@ -43,8 +43,6 @@ _ROUNDS = 60
 """Ballots a writer takes part in before it gives up."""
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.002, 0.25
 """Seconds a writer waits after a ballot that another one disturbed."""
-_FRESH_SECONDS = 60.0
-"""Seconds after which a record that is stored again with the same content is written again."""
 _DECIDED = "decided-"
 _BALLOT = "ballot-"
 
@@ -166,11 +164,8 @@ class DocumentRecords(RecordStore):
     def _put_plain(self, key: str, body: bytes, known: Mapping[str, Any] | None) -> CallFlow[str]:
         """Store a record that was never written with an expected version."""
         document = self._document(body)
-        held = None if known is None else _record(known)
-        if held is not None and not held.problem and held.body == body:
-            document["version"] = held.version
-            if self._clock() - held.stored_at < _FRESH_SECONDS:
-                return held.version
+        if known is not None and known.get("sha256") == document["sha256"]:
+            document["version"] = known.get("version", document["version"])
         yield from self._asked("write", "put_document", "", key, document)
         return document["version"]
 

@@ -26,6 +26,8 @@ __all__ = ("RecordStore",)
 
 _LOW_WATER = 0.9
 """Share of `max_bytes` that an eviction leaves, so that not every write evicts."""
+_FRESH_SECONDS = 60.0
+"""Seconds in which a record that is written again with the same content is left as it is."""
 _SWEEP_SECONDS = 60.0
 """Seconds between two looks for expired records, and for what other processes wrote."""
 
@@ -242,6 +244,10 @@ class RecordStore(ABC):
             raise StateError(
                 f"cannot write {size:,} bytes to {self.name}: it holds {self.max_bytes:,} at most"
             )
+        if expected is ANY and not beside:
+            held: Record | None = yield from self._asked("read", "read", key)
+            if held is not None and held.body == body and self._is_fresh(held):
+                return held.version
         if expected is not ANY and self.max_age is not None:
             yield from self._drop_expired(key)
         version: str = yield from self._asked(
@@ -314,6 +320,14 @@ class RecordStore(ABC):
                 self._next_sweep = time.monotonic() + _SWEEP_SECONDS
         if due:
             yield from self.evicting()
+
+    def _is_fresh(self, held: Record) -> bool:
+        """Return whether the same content needs no other write: it was written a moment ago.
+
+        A conversation that is fitted at every step stores the same originals at every step.
+        """
+        moment = _FRESH_SECONDS if self.max_age is None else min(_FRESH_SECONDS, self.max_age / 4)
+        return not held.problem and 0 <= self._clock() - held.stored_at < moment
 
     def _is_expired(self, stored_at: float) -> bool:
         return self.max_age is not None and self._clock() - stored_at >= self.max_age

@@ -77,8 +77,7 @@ class FolderRecords(RecordStore):
         file = self._file(key)
         self.path.mkdir(parents=True, exist_ok=True)
         if expected is ANY and not beside:
-            if not _renewed(file, body):
-                replace_file(file, body)
+            replace_file(file, body)
             return digest_of(body)
         contents = {file: body, **{self._file(name): one for name, one in beside.items()}}
         with exclusive(self.path / ".lock", timeout=self._lock_timeout):
@@ -141,17 +140,3 @@ def checked_path(path: str | PathLike[str]) -> Path:
     if "\0" in text:
         raise ConfigurationError(f"a path must not hold NUL characters, got {text!r}")
     return Path(path)
-
-
-def _renewed(file: Path, body: bytes) -> bool:
-    """Set the time of a file that has this content; return whether there is one.
-
-    Writing it again would cost a sync of the disk.
-    """
-    try:
-        if file.stat().st_size != len(body) or file.read_bytes() != body:
-            return False
-        os.utime(file)
-    except FileNotFoundError:
-        return False
-    return True

@@ -419,7 +419,7 @@ def test_what_was_mended_is_in_the_account(door: Door, provider: Any) -> None:
 
     assert model.refused == []
     assert account is not None
-    assert any("broken pairs were mended" in note for note in account.report.notes)
+    assert any("repaired:" in note for note in account.report.notes)
     assert any("without content" in note for note in account.report.notes)
 
 

@@ -43,6 +43,8 @@ class Mended(list[Any]):
     dropped: tuple[int, ...] = ()
     """Positions, in the given messages, of messages taken out: empty messages, orphan results and
     repeated rounds."""
+    emptied: tuple[int, ...] = ()
+    """Those among them that held nothing."""
     rewritten: tuple[int, ...] = ()
     """Positions of messages that were replaced by a changed copy."""
     moved: tuple[int, ...] = ()
@@ -61,7 +63,8 @@ class Mended(list[Any]):
     def notes(self) -> tuple[str, ...]:
         """Sentences for a report, one for each kind of repair that was needed."""
         done = (
-            (len(self.dropped), "{} messages left out: empty, repeated or without their call"),
+            (len(self.emptied), "{} messages without content left out"),
+            (len(self.dropped) - len(self.emptied), "{} messages without their pair left out"),
             (len(self.rewritten), "{} messages rewritten: empty or invalid parts taken out"),
             (len(self.moved), "{} tool results moved behind their calls"),
             (len(self.answered), "{} calls without a result answered by a note"),
@@ -107,6 +110,7 @@ def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) ->
     """
     text = prompts or DEFAULT_PROMPTS
     kept, dropped, rewritten = _filled(messages, text)
+    emptied = tuple(dropped)
     views = [shape_of(message).view(message) for _, message in kept]
     kept = _with_ids(kept, views, rewritten)
     views = [shape_of(message).view(message) for _, message in kept]
@@ -141,6 +145,7 @@ def repair(messages: Sequence[Any], *, prompts: PromptRegistry | None = None) ->
             origins.append(None)
     mended.origins = tuple(origins)
     mended.dropped = tuple(sorted(dropped))
+    mended.emptied = emptied
     mended.rewritten = tuple(sorted(rewritten - set(dropped)))
     mended.moved = tuple(sorted(moved))
     mended.answered = tuple(

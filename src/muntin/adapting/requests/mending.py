@@ -1,4 +1,4 @@
-"""Make a conversation acceptable to a provider: encodable, results behind calls, pairs complete.
+"""Make a conversation acceptable to a provider, and measure it on the way.
 
 Every adapter does this before it sends anything, and the report says what was mended.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muntin.conversations import clean_messages
-from muntin.messages import pairing_problems, repair, straight_order
+from muntin.messages import needs_repair, repair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,39 +51,15 @@ def mended(
         prompts: Texts of answers to interrupted calls; `None` takes the built-in ones.
     """
     messages, read = clean_messages(messages, counts)
-    given, notes = messages, list[str]()
     measured = read.measured
     views = [one.view for one in measured]
-    empty = [at for at, view in enumerate(views) if _is_empty(view)]
-    if empty and len(empty) < len(views):
-        left_out = frozenset(empty)
-        messages = [message for at, message in enumerate(messages) if at not in left_out]
-        views = [view for at, view in enumerate(views) if at not in left_out]
-        notes.append(f"{len(empty)} messages without content were left out")
-    order = straight_order(views)
-    if order is not None:
-        messages = [messages[index] for index in order]
-        views = [views[index] for index in order]
-        notes.append("tool results were moved up to the calls they answer")
-    if pairing_problems(views):
-        repaired = repair(messages, prompts=prompts)
-        messages = list(repaired)
-        notes.append(
-            f"broken pairs were mended: {len(repaired.dropped)} messages left out, "
-            f"{len(repaired.answered)} calls answered by a note"
-        )
-    if messages is not given:
-        measured = counts.measure_all(messages)
-        views = [one.view for one in measured]
-    return Mended(messages=messages, measured=measured, views=views, notes=tuple(notes))
-
-
-def _is_empty(view: MessageView) -> bool:
-    """Whether a message of the user or the assistant holds nothing: providers refuse it.
-
-    An empty system message is accepted by all of them, and frameworks send it.
-    """
-    if view.role not in ("user", "assistant") or view.text.strip():
-        return False
-    held = (view.calls, view.results, view.server, view.reasoning, view.media, view.unknown)
-    return not any(held) and not view.signed
+    if not needs_repair(messages, views):
+        return Mended(messages=messages, measured=measured, views=views)
+    repaired = repair(messages, prompts=prompts)
+    measured = counts.measure_all(repaired)
+    return Mended(
+        messages=list(repaired),
+        measured=measured,
+        views=[one.view for one in measured],
+        notes=repaired.notes,
+    )

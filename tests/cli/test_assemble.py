@@ -35,7 +35,9 @@ def test_every_source_gets_its_section_inside_the_window(
     sources: list[str], muntin: Muntin
 ) -> None:
     """The text is what is sent: it holds the sources, the question, and stays within the budget."""
-    ended = muntin("assemble", *sources, "--window", "1k", "--system", "Be brief.")
+    ended = muntin(
+        "assemble", *sources, "--window", "1k", "--reserve", "20%", "--system", "Be brief."
+    )
 
     assert ended.code == 0
     assert ended.out.startswith("Be brief.\n\n[Memory]\n")
@@ -113,7 +115,8 @@ def test_the_xml_layout_escapes_what_documents_say(
 def test_the_whole_source_of_an_installed_package_is_searched(package: str, muntin: Muntin) -> None:
     """Files nobody prepared: source code, data, type markers, caches."""
     ended = muntin("assemble", "-q", "how are errors of validation or parsing formatted?",
-                   "--docs", PACKAGES / package, "-w", "4k", "--json")  # fmt: skip
+                   "--docs", PACKAGES / package, "-w", "4k", "--reserve", "800",
+                   "--json")  # fmt: skip
     report = ended.json["report"]
 
     assert ended.code == 0

@@ -22,7 +22,10 @@ def test_files_and_total_are_counted_for_every_model(muntin: Muntin, tmp_path: P
         (tmp_path / name).write_text(text, encoding="utf-8")
     told = muntin("count", "a.txt", "b.txt", "-m", "gpt-4o", "-m", "gpt-4", "--json").json
 
-    assert told["counters"]["gpt-4o"] == {"counter": "tiktoken:o200k_base", "exact": True}
+    assert (
+        told["counters"]["gpt-4o"].items()
+        >= {"counter": "tiktoken:o200k_base", "exact": True}.items()
+    )
     for one, text in zip(told["files"], texts.values(), strict=True):
         assert one["characters"] == len(text)
         assert one["tokens"] == {

@@ -147,6 +147,19 @@ def test_a_terminal_gets_colours_and_no_colour_takes_them_away(chat_file: Path) 
     assert "\x1b" not in piped.stdout + piped.stderr
 
 
+@pytest.mark.parametrize("columns", ["40", "72", "160"])
+def test_the_bar_fits_the_width_of_the_terminal(columns: str, chat_file: Path) -> None:
+    """A bar that wraps is no picture of anything."""
+    shown = _on_a_terminal("trim", "chat.json", "-b", "1200", "-o", "/dev/null",
+                           cwd=chat_file.parent, COLUMNS=columns, TERM="dumb")  # fmt: skip
+    lines = shown.replace("\r", "").split("\n")
+    [bar] = [line for line in lines if line.startswith("[")]
+
+    assert bar.endswith("]")
+    assert len(bar) == min(int(columns), 100) - 2
+    assert max(map(len, lines[1:])) <= max(int(columns), 100)
+
+
 def test_tables_have_frames_on_a_terminal_only(chat_file: Path) -> None:
     """The same figures, dressed for who reads them."""
     shown = _on_a_terminal("count", "chat.json", cwd=chat_file.parent)

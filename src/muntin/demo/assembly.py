@@ -25,9 +25,22 @@ _SYSTEM = "You answer questions about Python. Use only the passages below and na
 
 
 def assemble(
-    question: str, passages: Passages, window: int, counter: NamedCounter
+    question: str,
+    passages: Passages,
+    window: int,
+    counter: NamedCounter,
+    *,
+    reserve_ratio: float = 0.2,
 ) -> AssembledContext:
-    """Assemble a context for a question out of documentation, memory and a tool result."""
+    """Assemble a context for a question out of documentation, memory and a tool result.
+
+    Args:
+        question: The question.
+        passages: The documentation.
+        window: Tokens of the model's window.
+        counter: Counts tokens.
+        reserve_ratio: Share of the window left for the answer.
+    """
     sources: list[ContextSource] = [
         CallableSource("rag", passages.search),
         CallableSource("memory", _ranked(_shipped("memory.md").splitlines())),
@@ -36,11 +49,12 @@ def assemble(
     config = ContextConfig.for_window(
         window,
         use_ratio=1.0,
+        output_reserve_ratio=reserve_ratio,
         source_ratios={"rag": 0.6, "memory": 0.2, "tool": 0.2},
         min_chunk_tokens=0,
         shorten=True,
     )
-    builder = ContextBuilder(config, token_counter=counter)
+    builder = ContextBuilder(config, counter=counter)
     return builder.assemble(question, sources=sources, system_prompt=_SYSTEM)
 
 

@@ -13,6 +13,7 @@ from muntin.report.caching import cache_warnings
 from muntin.report.columns import cells, pad, visible
 from muntin.report.diff import Change, PartChange, ReportDiff
 from muntin.report.reasons import REASONS, DecisionKind, PartGroup, Reason, ReportKind
+from muntin.report.text import to_text
 from muntin.report.values import (
     Cost,
     Decision,
@@ -43,5 +44,6 @@ __all__ = (
     "cells",
     "pad",
     "preview_of",
+    "to_text",
     "visible",
 )

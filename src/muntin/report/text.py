@@ -20,16 +20,23 @@ if TYPE_CHECKING:
 __all__ = ("to_text",)
 
 _WIDTH = 100
-_BAR = 96
+"""Width of a report where nothing asks for another, in terminal cells."""
+_NARROWEST = 40
 _MARKS = {"structure": "+", "idle": ".", "outside": "_", "reserve": "-"}
 
 
-def to_text(report: Account) -> str:
-    """Write a report as lines for a terminal."""
-    return "\n".join(cut(visible(line), _WIDTH) for line in _lines(report))
+def to_text(report: Account, width: int = _WIDTH) -> str:
+    """Write a report as lines for a terminal.
+
+    Args:
+        report: The report.
+        width: Cells of the widest line; below 40 it is taken as 40.
+    """
+    width = max(width, _NARROWEST)
+    return "\n".join(cut(visible(line), width) for line in _lines(report, width))
 
 
-def _lines(report: Account) -> Iterator[str]:
+def _lines(report: Account, width: int) -> Iterator[str]:
     yield (
         f"{report.kind}: {report.used:,} of {report.budget:,} tokens used, {report.idle:,} idle, "
         f"counted with {report.counter} ({'exact' if report.exact else 'estimate'})"
@@ -38,28 +45,28 @@ def _lines(report: Account) -> Iterator[str]:
         yield f"question: {report.question}"
     parts = report.parts
     letters = _letters(parts)
-    yield f"[{_bar(report.whole, parts, letters)}]"
+    yield f"[{_bar(report.whole, parts, letters, width - 4)}]"
     yield from wrap(
         (
             f"{letter} {part.name} {part.tokens:,}"
             for part, letter in zip(parts, letters, strict=True)
         ),
-        width=_WIDTH,
+        width=width,
         indent="  ",
     )
     if report.sources:
         yield ""
         yield from _source_table(report)
-    yield from _after(report)
+    yield from _after(report, width)
 
 
-def _bar(whole: int, parts: Sequence[Part], letters: Sequence[str]) -> str:
+def _bar(whole: int, parts: Sequence[Part], letters: Sequence[str], cells: int) -> str:
     """Draw the window: borders are rounded, not widths, so that the bar is always full."""
     drawn = ""
     border = 0
     for part, letter in zip(parts, letters, strict=True):
         border += part.width
-        drawn += letter * (round(border * _BAR / max(1, whole)) - len(drawn))
+        drawn += letter * (round(border * cells / max(1, whole)) - len(drawn))
     return drawn
 
 
@@ -106,13 +113,13 @@ def _row(source: SourceReport, *, quotas: bool, summaries: bool) -> list[str]:
     return [source.name, *map(figure, [*counts, *grants, source.used])]
 
 
-def _after(report: Account) -> Iterator[str]:
+def _after(report: Account, width: int) -> Iterator[str]:
     for kind in ("shortened", "summarised", "dropped"):
         reasons = Counter(one.reason for one in report.decisions if one.kind == kind)
         if reasons:
             by_count = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
             pieces = [f"{reason} {times:,}" for reason, times in by_count]
-            yield from wrap([f"{kind}:", *pieces], width=_WIDTH)
+            yield from wrap([f"{kind}:", *pieces], width=width)
     for event in report.events:
         change = f"{event.what}: {event.before:,} -> {event.after:,} tokens"
         covered = f", {event.covered:,} covered" if event.covered else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from muntin.cli.failures import Failure, no_room
 from muntin.cli.terminal.files import read_text, write_bytes
+from muntin.cli.terminal.limits import limits_of, reserve
 from muntin.cli.terminal.options import (
     Html,
     Json,
@@ -16,7 +17,6 @@ from muntin.cli.terminal.options import (
     Output,
     Quiet,
     Report,
-    counter_of,
     option,
     text_of,
     tokens_option,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ("assemble",)
 
 _source = partial(option, panel="Sources")
+_WINDOW = 8000
+"""Window where nothing else says it."""
 _RATIOS = {"rag": 0.45, "history": 0.25, "memory": 0.15, "tool": 0.15}
 """What each source may take before the others leave something; documents are asked for most."""
 
@@ -53,8 +55,8 @@ def assemble(
             "--docs",
             "-d",
             takes="PATH",
-            says="Folder or file to search by BM25: Markdown, text, source code, and PDF "
-            "where pypdf is installed. May be repeated.",
+            says="Folder or file to search by BM25: Markdown, text, source code, notebooks, and "
+            "with the extra `documents` HTML, Word and PDF files. May be repeated.",
         ),
     ] = None,
     history: Annotated[
@@ -99,21 +101,24 @@ def assemble(
         str, option("--system", takes="TEXT", says="System prompt; @FILE reads it.")
     ] = "",
     window: Annotated[
-        int,
+        int | None,
         tokens_option(
-            "--window", "-w", says="Tokens the model reads and writes in one call: 8000 or 8k."
+            "--window",
+            "-w",
+            says="Tokens the model reads and writes in one call: 8000 or 8k. Default: the window "
+            "of --model where it is known, else 8000.",
         ),
-    ] = 8000,
-    reserve: Annotated[
-        float,
+    ] = None,
+    reserved: Annotated[
+        str | None,
         option(
             "--reserve",
-            takes="SHARE",
-            min=0.0,
-            max=0.95,
-            says="Share of the window left free for the answer.",
+            takes="TOKENS",
+            parser=reserve,
+            says="Tokens (2k) or share (20%) of the window left for the answer. Default: 4096, at "
+            "most half of the window.",
         ),
-    ] = 0.2,
+    ] = None,
     layout: Annotated[
         Literal["plain", "xml"], option("--layout", says="How sections are marked.")
     ] = "plain",
@@ -140,6 +145,8 @@ def assemble(
     asked = text_of(question)
     if not asked.strip():
         raise Failure("the question is empty: give --question a text")
+    limits = limits_of(model, window=window, reserved=reserved, default=_WINDOW)
+    whole = limits.window or _WINDOW
     given: dict[str, list[Candidate]] = {}
     search = None
     with heard_warnings():
@@ -157,19 +164,18 @@ def assemble(
         if not given:
             raise Failure("nothing to assemble from: give --docs, --history, --memory or --tool")
         config = ContextConfig(
-            max_tokens=window,
-            output_reserve_ratio=float(reserve),
+            max_tokens=whole,
+            output_reserve_ratio=limits.reserve_ratio,
             source_ratios={name: _RATIOS[name] for name in given},
             min_chunk_tokens=0,  # what does not fit is shortened, so no quota is too small
             shorten=True,
         )
         dress = Layout.xml() if layout == "xml" else Layout()
         dress = replace(dress, ordering="document")  # a conversation reads from old to new
-        counter = counter_of(model)
         try:
-            builder = ContextBuilder(config, token_counter=counter, layout=dress)
+            builder = ContextBuilder(config, counter=limits.counter, layout=dress)
         except ConfigurationError:
-            raise no_room(window, len(given)) from None
+            raise no_room(whole, len(given)) from None
         context = builder.assemble(
             asked,
             sources=[GivenSource(name, found) for name, found in given.items()],

@@ -10,6 +10,7 @@ import typer
 
 from muntin.cli.failures import DOES_NOT_FIT, SOURCE_FAILED, Failure, NoConversation, Skipped
 from muntin.cli.terminal.files import is_pipe, name_of, read_text
+from muntin.cli.terminal.limits import window_of
 from muntin.cli.terminal.options import FormName, Json, counter_of, option, tokens_option
 from muntin.cli.terminal.output import emit_json, heard_warnings, note, progress, show_table
 
@@ -174,7 +175,8 @@ def _facts(
     names = list(counters)
     return {
         "counters": {
-            name: {"counter": one.name, "exact": one.exact} for name, one in counters.items()
+            name: {"counter": one.name, "exact": one.exact, "window": window_of(name)}
+            for name, one in counters.items()
         },
         "files": [
             {
@@ -204,4 +206,6 @@ def _show(
     show_table([*counters, "characters", "file"], rows, right=len(counters) + 1)
     for name, one in counters.items():
         kind = "exact" if one.exact else "an estimate"
-        note(f"{name}: counted with {one.name}, {kind}")
+        window = window_of(name) if name != "estimate" else None
+        limit = f"; its window is {window:,}" if window else ""
+        note(f"{name}: counted with {one.name}, {kind}{limit}")

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from muntin.cli.failures import no_room
-from muntin.cli.terminal.options import Html, Json, Model, Quiet, counter_of, tokens_option
+from muntin.cli.terminal.limits import limits_of
+from muntin.cli.terminal.options import Html, Json, Model, Quiet, tokens_option
 from muntin.cli.terminal.output import emit, emit_json, note, progress, show_report
 from muntin.cli.terminal.report_files import write_page
 from muntin.demo import QUESTION
@@ -15,6 +16,8 @@ from muntin.demo import QUESTION
 __all__ = ("demo",)
 
 _STEPS = 1000
+_WINDOW = 2000
+"""Window where nothing else says it."""
 
 
 def demo(
@@ -23,9 +26,13 @@ def demo(
     ] = QUESTION,
     *,
     window: Annotated[
-        int,
-        tokens_option("--window", "-w", says="The model's window."),
-    ] = 2000,
+        int | None,
+        tokens_option(
+            "--window",
+            "-w",
+            says="The model's window. Default: that of --model where it is known, else 2000.",
+        ),
+    ] = None,
     model: Model = None,
     html: Html = None,
     quiet: Quiet = False,
@@ -41,7 +48,8 @@ def demo(
     from muntin.demo import Passages, assemble
     from muntin.errors import ConfigurationError
 
-    counter = counter_of(model)
+    limits = limits_of(model, window=window, default=_WINDOW)
+    whole = limits.window or _WINDOW
     done = 0
 
     with progress("reading documentation", _STEPS) as advance:
@@ -54,9 +62,11 @@ def demo(
 
         passages = Passages(told)
     try:
-        context = assemble(question, passages, window, counter)
+        context = assemble(
+            question, passages, whole, limits.counter, reserve_ratio=limits.reserve_ratio
+        )
     except ConfigurationError:
-        raise no_room(window, 3) from None
+        raise no_room(whole, 3) from None
     if html is not None:
         write_page(html, context.report)
     if json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muntin.cli.conversations.job import Job, on_conversations
 from muntin.cli.failures import Failure
+from muntin.cli.terminal.limits import limits_of, reserve
 from muntin.cli.terminal.options import counter_of, option, tokens_option
 
 if TYPE_CHECKING:
@@ -62,7 +63,18 @@ def trim(
         tokens_option(
             "--window",
             "-w",
-            says="Instead of a budget: the model's window, of which room for the answer is left.",
+            says="Instead of a budget: the model's window, of which --reserve is left. Default: "
+            "the window of --model, where it is known.",
+        ),
+    ] = None,
+    reserved: Annotated[
+        str | None,
+        option(
+            "--reserve",
+            takes="TOKENS",
+            parser=reserve,
+            says="Tokens (2k) or share (20%) of the window left for the answer. Default: 4096, at "
+            "most half of the window.",
         ),
     ] = None,
     question: Annotated[
@@ -106,14 +118,16 @@ def trim(
     """  # fmt: skip
     from muntin.cli.conversations.chat_file import read_tools
 
-    if budget is None and window is None:
-        raise Failure("how far to trim? give --budget (say 8k), or --window")
-    if budget is not None and window is not None and budget > window:
-        raise Failure(f"the budget of {budget} is over the window of {window}: give one of them")
+    limits = limits_of(job.model, window=window, budget=budget, reserved=reserved)
+    if limits.budget is None:
+        raise Failure(
+            "how far to trim? give --budget (say 8k), --window, or a --model whose window is known"
+        )
     job.check_stdin("--tools", tools)
     change = _Trim(
-        budget=budget,
-        window=window,
+        # With the window the report shows the reserve; another one only the budget can express.
+        budget=None if budget is None and reserved is None else limits.budget,
+        window=limits.window if budget is None and reserved is None else None,
         question=job.question_of(question),
         keep=keep,
         tools=None if tools is None else read_tools(tools),

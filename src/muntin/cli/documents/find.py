@@ -1,9 +1,9 @@
 """Which files of a folder are documents, and how each is read in passages, and read again.
 
-A folder is walked in order of names. Hidden files, caches and installed dependencies are passed
-over in silence, as `git grep` would; binary, empty, unreadable and non-UTF-8 files are skipped with
-a reason. PDF files are read where `pypdf` is installed. Nothing is held of a text once it has been
-handed on: whoever wants a passage again asks its document for it.
+A folder is walked in order of names. Hidden files, caches and installed dependencies are left out
+without a note, as `git grep` does; binary, empty, unreadable and non-UTF-8 files are skipped with a
+reason. HTML, Word and PDF files need the extra `documents`. The text of a document is not kept: a
+passage that is wanted again is read again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from muntin.cli.documents.conversion import (
+    sections_of_docx,
+    sections_of_html,
+    sections_of_notebook,
+)
+from muntin.cli.documents.converted import ConvertedDocument
 from muntin.cli.documents.passages import Passage, blocks, passages_of
 from muntin.cli.failures import SOURCE_FAILED, Failure, Skipped
 
@@ -29,10 +35,18 @@ _PASSED_OVER = frozenset({"__pycache__", "node_modules", "site-packages", "dist-
 _BINARY = re.compile(
     r"""\.(?:png|jpe?g|gif|webp|ico|bmp|tiff?|svgz|woff2?|ttf|otf|eot|mp[34]|wav|ogg|webm|mov|avi
     |zip|gz|bz2|xz|zst|7z|tar|whl|jar|class|py[co]|so|dll|dylib|o|a|exe|bin|np[yz]|pkl|pt
-    |safetensors|onnx|parquet|sqlite|db|docx|xlsx|pptx|odt)""",
+    |safetensors|onnx|parquet|sqlite|db|xlsx|pptx|odt)""",
     re.VERBOSE,
 )
 """Endings of files that are not worth opening; all others are known by their bytes."""
+
+
+_CONVERTED = {
+    ".html": sections_of_html, ".htm": sections_of_html, ".xhtml": sections_of_html,
+    ".docx": sections_of_docx, ".ipynb": sections_of_notebook,
+}  # fmt: skip
+_MARKDOWN = frozenset({".md", ".markdown", ".mdx", ".qmd"})
+_HEADING = re.compile(r"^#{1,6} +(\S.*)$", re.MULTILINE)
 
 
 class Document(Protocol):
@@ -76,10 +90,15 @@ class TextDocument:
         """Read it in passages of bounded size."""
         line = 1
         empty = True
+        heading = ""
+        has_headings = self.path.suffix.lower() in _MARKDOWN
         for offset, size, text in self._blocks(_BLOCK):
             for passage in passages_of(text, offset, size, line):
                 empty = False
-                yield passage
+                titles = _HEADING.findall(passage.text) if has_headings else []
+                first = titles[0] if titles and passage.text.startswith("#") else heading
+                yield passage._replace(heading=first.strip())
+                heading = titles[-1] if titles else heading
             line += text.count("\n")
         if empty:
             raise Skipped("empty")
@@ -179,6 +198,8 @@ def _document(path: Path) -> Document:
         from muntin.cli.documents.pdf import PdfDocument
 
         return PdfDocument(path, state.st_size)
+    if suffix in _CONVERTED:
+        return ConvertedDocument(path, state.st_size, _CONVERTED[suffix])
     if _BINARY.fullmatch(suffix):
         raise Skipped("binary")
     return TextDocument(path, state.st_size)

@@ -40,6 +40,8 @@ class Passage(NamedTuple):
     """How much it takes there, in the same unit."""
     line: int
     """The line it begins on, from 1; for a document of pages the page."""
+    heading: str = ""
+    """The heading it is under; `""` where there is none."""
 
 
 def blocks(file: BinaryIO, size: int = 1 << 20) -> Iterator[tuple[int, bytes]]:

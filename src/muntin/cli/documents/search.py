@@ -57,6 +57,7 @@ class Search:
         self._owners, self._lines = array("L"), array("L")
         self._places, self._lengths, self._sizes = array("Q"), array("L"), array("L")
         self._times = array("H")
+        self._headings: list[str] = []
 
     def read(
         self, documents: Sequence[Document], advance: Callable[[int], None] = lambda _bytes: None
@@ -79,7 +80,7 @@ class Search:
         self._documents.append(document)
         named = Counter(word for word in words(document.path.name) if word in self.wanted)
         wanted = frozenset(self.wanted)
-        for text, place, length, line in document.passages():
+        for text, place, length, line, heading in document.passages():
             self.passages += 1
             self._characters += len(text)
             folded = text.casefold()
@@ -94,12 +95,14 @@ class Search:
             self._lengths.append(length)
             self._lines.append(line)
             self._sizes.append(len(text))
+            self._headings.append(heading)
             self._times.extend(min(found[word], _MOST) for word in self.wanted)
 
     def _go_back(self, passages: int, characters: int, matching: int) -> None:
         self.passages, self._characters = passages, characters
         for column in (self._owners, self._lines, self._places, self._lengths, self._sizes):
             del column[matching:]
+        del self._headings[matching:]
         del self._times[matching * len(self.wanted) :]
 
     def scores(self) -> NDArray[np.float64]:
@@ -126,5 +129,11 @@ class Search:
             where = document.where(self._lines[at])
             text = document.read_again(self._places[at], self._lengths[at])
             score = float(scores[at] / scores[order[0]])
-            found.append(Candidate(f"{where}: {text}", score, source="rag", id=where))
+            heading = self._headings[at]
+            if heading and heading not in text.split("\n", 1)[0]:
+                where = f"{where} ({heading})"
+            known = {"source": str(document.path), **({"heading": heading} if heading else {})}
+            found.append(
+                Candidate(f"{where}: {text}", score, source="rag", id=where, metadata=known)
+            )
         return found

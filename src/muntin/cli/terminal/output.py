@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from muntin.report import cells, pad, visible
+from muntin.report import cells, pad, to_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -151,7 +151,8 @@ def _plain(rows: Sequence[Sequence[str]], right: int) -> list[str]:
 def show_report(report: AssemblyReport, *, to_stderr: bool = False) -> None:
     """Show the table of a report: in colours on a terminal, as `str(report)` elsewhere."""
     console = Console(stderr=to_stderr, highlight=False, soft_wrap=True)
-    text = safe(str(report))
+    # A narrow terminal would wrap the bar; a wide one keeps the width that reports have elsewhere.
+    text = safe(to_text(report, min(console.width, 100)) if console.is_terminal else str(report))
     if console.is_terminal:
         console.print(_coloured(text))
     elif to_stderr:

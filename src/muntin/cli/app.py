@@ -16,6 +16,7 @@ from muntin.cli.commands.demo import demo
 from muntin.cli.commands.diff import diff
 from muntin.cli.commands.explain import explain
 from muntin.cli.commands.forms import forms
+from muntin.cli.commands.schema import schema
 from muntin.cli.commands.trim import trim
 from muntin.cli.failures import FAILED, INTERRUPTED, USAGE, Failure, code_of
 from muntin.cli.terminal.output import safe
@@ -141,7 +142,7 @@ def _root(
         raise typer.Exit(USAGE)
 
 
-for _command in (count, assemble, trim, compact, explain, diff, forms, demo):
+for _command in (count, assemble, trim, compact, explain, diff, forms, schema, demo):
     app.command()(_command)
 
 

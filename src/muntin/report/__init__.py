@@ -23,6 +23,7 @@ from muntin.report.values import (
     SourceReport,
     preview_of,
 )
+from muntin.report.wire import DecisionDict, ReportDict
 
 __all__ = (
     "REASONS",
@@ -30,6 +31,7 @@ __all__ = (
     "Change",
     "Cost",
     "Decision",
+    "DecisionDict",
     "DecisionKind",
     "Event",
     "Part",
@@ -37,6 +39,7 @@ __all__ = (
     "PartGroup",
     "Piece",
     "Reason",
+    "ReportDict",
     "ReportDiff",
     "ReportKind",
     "SourceReport",

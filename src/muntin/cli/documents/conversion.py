@@ -140,13 +140,12 @@ def _joined(source: Any) -> str:
 
 def _output(output: dict[str, Any]) -> str:
     """Return the text of an output; nothing for pictures and other data."""
-    text = output.get("text")
+    text: Any = output.get("text")
+    data = cast("dict[str, Any]", output.get("data") or {})
+    if any(kind.startswith("image/") for kind in data):
+        return ""  # beside a picture only its address in memory is printed
     if text is None:
-        text = (output.get("data") or {}).get("text/plain")
-        if isinstance(output.get("data"), dict) and any(
-            str(kind).startswith("image/") for kind in output["data"]
-        ):
-            return ""  # beside a picture only its address in memory is printed
+        text = data.get("text/plain")
     if output.get("output_type") == "error":
         text = f"{output.get('ename')}: {output.get('evalue')}"
     return _joined(text)[:_OUTPUT].strip()

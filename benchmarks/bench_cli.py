@@ -1,0 +1,162 @@
+"""Measure `muntin trim` over many files: files a second, and memory that does not grow.
+
+    python benchmarks/bench_cli.py --files 10000 --workers 2 [--picture docs/images/many-files.svg]
+
+Writes conversations of 4 to 60 messages in several forms, trims them into a folder of results on a
+terminal of its own, and reads the peak memory of the command and of each worker from the system.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _write(folder: Path, files: int) -> int:
+    """Write the conversations; returns their bytes."""
+    total = 0
+    for n in range(files):
+        rounds = 1 + n % 15
+        messages: list[dict[str, object]] = [{"role": "system", "content": "You track orders."}]
+        for at in range(rounds):
+            call = {"id": f"c{at}", "type": "function",
+                    "function": {"name": "find", "arguments": json.dumps({"order": at})}}  # fmt: skip
+            log = f"order A-{at} late by {n % 9} days\n" + "line of the log\n" * (20 + n % 50)
+            messages += [
+                {"role": "user", "content": f"Where is order A-{at} of customer {n}?"},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": f"c{at}", "content": log},
+                {"role": "assistant", "content": f"Order A-{at} is late by {n % 9} days."},
+            ]
+        if n % 3 == 0:
+            text = json.dumps({"id": n, "messages": messages})
+        elif n % 3 == 1:
+            text = "".join(f"{json.dumps(one)}\n" for one in messages)
+        else:
+            turns = [{"from": "human" if m["role"] == "user" else "gpt", "value": m["content"]}
+                     for m in messages if m["role"] != "tool" and m["content"]]  # fmt: skip
+            text = json.dumps([{"conversations": turns}])
+        path = folder / f"{n % 100:02}" / f"{n:05}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        total += len(text)
+    return total
+
+
+def _peak(process: int) -> int:
+    """Return the peak memory of a process in bytes; 0 where the system does not say."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s*(\d+)", status)
+    return int(found[1]) << 10 if found else 0
+
+
+def _children(process: int) -> list[int]:
+    try:
+        return [
+            int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        ]
+    except OSError:
+        return []
+
+
+class _Watch(threading.Thread):
+    """Note the peak memory of a command and its workers, at a quarter of the run and at its end."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.samples: list[tuple[float, int, int]] = []
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        start = time.monotonic()
+        while not self.ended.wait(0.5):
+            workers = max(map(_peak, _children(self.process)), default=0)
+            self.samples.append((time.monotonic() - start, _peak(self.process), workers))
+
+
+def _run(folder: Path, out: Path, workers: int) -> tuple[float, _Watch, bytes]:
+    mine, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "92", "LINES": "24"}
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "muntin", "trim", folder.name, "--budget", "800",
+         "--out-dir", str(out), "--workers", str(workers)],
+        stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, cwd=folder.parent, env=environment,
+    )  # fmt: skip
+    os.close(theirs)
+    watch = _Watch(process.pid)
+    watch.start()
+    shown = b""
+    while True:
+        try:
+            part = os.read(mine, 65_536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    code = process.wait()
+    seconds = time.monotonic() - start
+    watch.ended.set()
+    if code:
+        raise SystemExit(f"muntin trim ended with {code}:\n{shown[-2000:].decode()}")
+    return seconds, watch, shown
+
+
+def _picture(shown: bytes, files: int, workers: int) -> str:
+    """Draw what the terminal showed: the bar in the middle of the run, and the table at the end."""
+    from rich.console import Console
+    from rich.text import Text
+
+    text = re.sub(r"\x1b\[\?25[lh]|\x1b\[\d*[AK]|\x1b\[2K", "", shown.decode())
+    frames = [one for one in re.split(r"[\r\n]+", text) if "trimming" in one]
+    table = text[text.rindex("trimming") :].split("\n", 1)[1].replace("\r", "").rstrip()
+    console = Console(record=True, width=92, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115, PTH123
+    console.print(f"$ muntin trim chats --budget 800 --out-dir small --workers {workers}")
+    console.print(Text.from_ansi(frames[len(frames) // 2]))
+    console.print(f"[dim]... {files:,} files later[/dim]")
+    console.print(Text.from_ansi(table))
+    return console.export_svg(title="muntin trim")
+
+
+def main() -> int:
+    """Run the measurement and print its figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--picture", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "chats"
+        folder.mkdir()
+        size = _write(folder, given.files)
+        seconds, watch, shown = _run(folder, Path(name) / "out", given.workers)
+    quarter = watch.samples[len(watch.samples) // 4]
+    last = max(watch.samples, key=lambda sample: sample[0])
+    print(f"{given.files:,} files, {size / 1e6:.0f} MB, {given.workers} workers")
+    print(f"{seconds:.0f} s, {given.files / seconds:.0f} files/s, {size / seconds / 1e6:.1f} MB/s")
+    for what, sample in (("at a quarter", quarter), ("at the end", last)):
+        print(f"peak memory {what}: command {sample[1] / 1e6:.0f} MB, a worker "
+              f"{max(one[2] for one in watch.samples if one[0] <= sample[0]) / 1e6:.0f} MB")  # fmt: skip
+    if given.picture:
+        given.picture.write_text(_picture(shown, given.files, given.workers), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -56,6 +56,16 @@ def test_a_folder_is_done_file_by_file_into_another(
         assert alone == written[name]
 
 
+def test_what_fits_is_reported_as_whole(
+    muntin: Muntin, chat: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """A file that did not change and counts 113 % after it makes every other figure doubtful."""
+    (tmp_path / "a.json").write_text(json.dumps(chat[:3]))
+    told = muntin("trim", "a.json", "-b", "5k", "--out-dir", "out", "--json").json
+
+    assert told["tokens_before"] == told["tokens_after"] > 0
+
+
 def test_worker_processes_give_the_same_bytes(muntin: Muntin, folder: Path, tmp_path: Path) -> None:
     """More processes may only be faster."""
     for workers in ("1", "2"):

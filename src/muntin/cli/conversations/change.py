@@ -39,7 +39,7 @@ class FileDone:
     messages_before: int = 0
     messages_after: int = 0
     before: int = 0
-    """Tokens of the messages as they were given."""
+    """Tokens that the requests took as they were given."""
     after: int = 0
     """Tokens that the requests take now."""
     notes: list[str] = field(default_factory=list[str])
@@ -126,7 +126,8 @@ def _changed(
         done.notes.append(f"{chat.label}: {note}")
     done.messages_before += len(chat.messages)
     done.messages_after += len(messages)
-    done.before += sum(one.tokens for one in account.decisions)
+    fixed = sum(account.fixed.values())
+    done.before += fixed + sum(one.tokens for one in account.decisions)
     done.after += account.used
     if report is not None:
         report(chat, messages, account)

@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,7 +29,7 @@ def _write(folder: Path, files: int) -> int:
     total = 0
     for n in range(files):
         rounds = 1 + n % 15
-        messages: list[dict[str, object]] = [{"role": "system", "content": "You track orders."}]
+        messages: list[dict[str, Any]] = [{"role": "system", "content": "You track orders."}]
         for at in range(rounds):
             asked = {"name": "find", "arguments": json.dumps({"order": at})}
             call = {"id": f"c{at}", "type": "function", "function": asked}

@@ -1,4 +1,4 @@
-"""Let a chat model write recaps: its input bounded, its tokens kept off the user's screen."""
+"""Let a chat model write recaps; its input is bounded and its tokens are not streamed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 from langchain_muntin._models import ModelFacts
+from muntin.adapting import ChatSummarizer
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import ExtractiveSummarizer
-from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, truncate_to_tokens
-from muntin.errors import ConfigurationError
-from muntin.runtime import Summarizer, SummaryRequest, summarizer_of, text_of
+from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, checked_tokens, truncate_to_tokens
+from muntin.runtime import Summarizer, summarizer_of
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 __all__ = ("ModelSummarizer", "summarizer_for")
 
 _INPUT_TOKENS = 16_000
-"""What a model of unknown window is given to read: half of what small models hold."""
+"""Tokens a model of unknown window is given to read: half of what small models hold."""
 _CONFIG: RunnableConfig = {
-    # LangGraph does not stream what carries this tag; frontends hide what says where it is from.
+    # LangGraph does not stream calls with this tag; front ends hide messages with this source.
     "tags": ["nostream", "muntin:summary"],
     "metadata": {"lc_source": "summarization"},
     "run_name": "muntin.summary",
 }
 
 
-class ModelSummarizer(Summarizer):
+class ModelSummarizer(ChatSummarizer):
     """Make a summariser of a chat model.
 
-    What it is given to read never exceeds its window: more is first cut down to the sentences that
-    carry most. One request is one call; failures are raised, and whoever asked for the recap goes
-    on without.
+    A text that exceeds the window of the model is first cut down to its most important sentences.
+    One request is one call; failures are raised, and the policy that asked goes on without a
+    summary.
 
     Args:
         model: Any chat model, alone or wrapped.
@@ -60,13 +60,13 @@ class ModelSummarizer(Summarizer):
     """
 
     def __init__(self, model: Runnable[Any, Any], *, max_input_tokens: int | None = None) -> None:
-        if max_input_tokens is not None and max_input_tokens < 1:
-            raise ConfigurationError(f"max_input_tokens must be 1 or more, not {max_input_tokens}")
+        super().__init__()
+        if max_input_tokens is not None:
+            max_input_tokens = checked_tokens(max_input_tokens, "max_input_tokens")
         self.model = model
         self._facts = ModelFacts.of(model)
         self._counter = self._facts.counter()
         self._max_input_tokens = max_input_tokens
-        super().__init__(self._invoke, is_async=False)
 
     @property
     def context_window(self) -> int | None:
@@ -74,41 +74,26 @@ class ModelSummarizer(Summarizer):
         window = self._facts.window(None)
         return None if window is None else window.tokens
 
-    def within(self, timeout: float) -> Summarizer:
-        """Return the same summariser with a timeout, in seconds."""
-        made = ModelSummarizer(self.model, max_input_tokens=self._max_input_tokens)
-        made._timeout = timeout
-        return made
+    def ask(self, instruction: str, text: str, max_tokens: int) -> Any:
+        """Ask the model."""
+        return self.model.invoke(self._prompt(instruction, text, max_tokens), _CONFIG)
 
-    async def aanswer(self, request: SummaryRequest) -> str:
-        """Answer a request without blocking the loop.
+    async def aask(self, instruction: str, text: str, max_tokens: int) -> Any:
+        """Ask the model without blocking the event loop."""
+        return await self.model.ainvoke(self._prompt(instruction, text, max_tokens), _CONFIG)
 
-        Raises:
-            SummaryError: No answer came in time, or it holds no text.
-        """
-        import asyncio
+    def _prompt(
+        self, instruction: str, text: str, max_tokens: int
+    ) -> list[SystemMessage | HumanMessage]:
+        """Write messages that fit: the instruction whole, of the text what fits."""
+        limit = self._limit(instruction, max_tokens)
+        if self._counter(text) > limit:
+            short = ExtractiveSummarizer(counter=self._counter)(text, max_tokens=limit)
+            text = short or truncate_to_tokens(text, limit, self._counter)
+        return [SystemMessage(instruction), HumanMessage(text)]
 
-        scope = asyncio.timeout(self._timeout)
-        try:
-            async with scope:
-                return text_of(await self.model.ainvoke(self._prompt(request), _CONFIG))
-        except TimeoutError as late:
-            if not scope.expired():  # the model's own, which is no less an error
-                raise
-            raise self._too_late() from late
-
-    def _invoke(self, request: SummaryRequest) -> object:
-        return self.model.invoke(self._prompt(request), _CONFIG)
-
-    def _prompt(self, request: SummaryRequest) -> list[SystemMessage | HumanMessage]:
-        """Write the request as messages that fit: the instruction whole, the text as it fits."""
-        text, room = request.text, self._room(request)
-        if self._counter(text) > room:
-            text = ExtractiveSummarizer(counter=self._counter)(text, max_tokens=room)
-            text = text or truncate_to_tokens(request.text, room, self._counter)
-        return [SystemMessage(request.instruction), HumanMessage(text)]
-
-    def _room(self, request: SummaryRequest) -> int:
+    def _limit(self, instruction: str, max_tokens: int) -> int:
+        """Return the tokens the text may take."""
         given = self._max_input_tokens
         if given is None:
             divided = self._facts.division(None, WindowBudgetConfig())
@@ -116,10 +101,10 @@ class ModelSummarizer(Summarizer):
                 given = _INPUT_TOKENS
             else:
                 window, reserve = divided
-                given = window.tokens - max(reserve, request.max_tokens)
+                given = window.tokens - max(reserve, max_tokens)
         framing = 2 * FRAMING_TOKENS + REPLY_TOKENS
         # Joined counts may differ from counts of parts by a few tokens: a little is left free.
-        return max(int(0.97 * given) - self._counter(request.instruction) - framing, 1)
+        return max(int(0.97 * given) - self._counter(instruction) - framing, 1)
 
 
 def summarizer_for(given: Any) -> Any:

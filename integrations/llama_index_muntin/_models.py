@@ -1,14 +1,18 @@
-"""What a model and a tool say of themselves: window, reserve, counter, schema."""
+"""Read the facts of a model and of tools: window, reserve, counter, schema."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.base.llms.types import ChatMessage
 
 from muntin.config import WindowBudgetConfig
 from muntin.counting import (
     EstimateCounter,
     NamedCounter,
     TiktokenCounter,
+    checked_counter,
+    checked_tokens,
     count_tokens,
     counter_for,
     counter_name,
@@ -33,13 +37,14 @@ __all__ = (
 
 
 def window_of(llm: object, window: int | None = None) -> Window:
-    """Find out a model's window: the number where one is given, else what the model says.
+    """Return a model's window: the number if one is given, else what the model says.
 
     Raises:
         ConfigurationError: Neither says, or the number is not positive.
     """
     if window is None:
         return resolve_window(llm)
+    window = checked_tokens(window, "window")
     said = None if llm is None else resolve_window(llm, fallback=window)
     return Window(
         tokens=resolve_window(window).tokens, max_output=said.max_output if said else None
@@ -60,19 +65,28 @@ def reserve_of(window: Window, reserve: int | None = None) -> int:
     if reserve is None:
         config = WindowBudgetConfig()
         return config.output_reserve(window=window.tokens, model_max_output=window.max_output)
-    if not 0 <= reserve < window.tokens:
+    tokens = checked_tokens(reserve, "reserve", least=0)
+    if tokens >= window.tokens:
         raise ConfigurationError(
-            f"the output reserve is in [0, {window.tokens}), the window, not {reserve}"
+            f"reserve must be less than the window of {window.tokens} tokens, got {tokens}"
         )
-    return reserve
+    return tokens
 
 
 def counter_of(counter: TokenCounter | str | None, llm: object = None) -> NamedCounter:
-    """Find the counter: the given one, else the model's, else the calibrated estimate."""
+    """Return the counter: the given one, else the model's, else the calibrated estimate.
+
+    Args:
+        counter: A counter of text, a counter of messages, a model, or a name.
+        llm: The model to count for where `counter` is `None`.
+
+    Raises:
+        ConfigurationError: It does not count.
+    """
     if isinstance(counter, str):
         return counter_named(counter)
     if counter is not None:
-        return counter_for(counter)
+        return counter_for(checked_counter(counter, message=ChatMessage))
     return EstimateCounter() if llm is None else counter_for(llm)
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.llms.llm import LLM
 
-from muntin.errors import SummaryError
-from muntin.runtime import Summarizer, summarizer_of, text_of
-
-if TYPE_CHECKING:
-    from muntin.runtime import SummaryRequest
+from muntin.adapting import ChatSummarizer
+from muntin.runtime import Summarizer, summarizer_of
 
 __all__ = ("LLMSummarizer", "summarizer_for")
 
 
-class LLMSummarizer(Summarizer):
+class LLMSummarizer(ChatSummarizer):
     """Ask a LlamaIndex model for a summary.
 
-    What is summarised is told as the user's message, the instruction as the system's, so that
-    nothing in the text reads as an instruction.
+    The text is the user's message and the instruction the system's, so that nothing in the text is
+    read as an instruction.
 
     Args:
         llm: Any `LLM`.
-        timeout: Seconds one summary may take; `None` waits for ever.
+        timeout: Seconds one summary may take; `None` sets no limit.
 
     ```python
     from llama_index_muntin import LLMSummarizer
@@ -44,9 +41,8 @@ class LLMSummarizer(Summarizer):
     """
 
     def __init__(self, llm: LLM, *, timeout: float | None = None) -> None:
-        super().__init__(self._chat, is_async=False, timeout=timeout)
+        super().__init__(timeout=timeout)
         self.llm = llm
-        self._seconds = timeout
 
     @property
     def context_window(self) -> int:
@@ -58,32 +54,13 @@ class LLMSummarizer(Summarizer):
         """Tokens the model sets aside for an answer; 0 or less where it does not say."""
         return self.llm.metadata.num_output
 
-    def within(self, timeout: float) -> LLMSummarizer:
-        """Return the same summariser with another timeout, in seconds."""
-        return LLMSummarizer(self.llm, timeout=timeout)
+    def ask(self, instruction: str, text: str, max_tokens: int) -> Any:  # noqa: ARG002 - models have no common option for it
+        """Ask the model."""
+        return self.llm.chat(_prompt(instruction, text)).message.content
 
-    async def aanswer(self, request: SummaryRequest) -> str:
-        """Answer a request without blocking the loop.
-
-        Raises:
-            SummaryError: No answer came in time, or it holds no text.
-        """
-        import asyncio
-
-        scope = asyncio.timeout(self._seconds)
-        try:
-            async with scope:
-                reply = await self.llm.achat(_prompt(request))
-        except TimeoutError as late:
-            if not scope.expired():  # the model's own, which is no less an error
-                raise
-            raise SummaryError(
-                f"the model gave no summary within {self._seconds:g} s: raise `timeout`"
-            ) from late
-        return text_of(reply.message.content)
-
-    def _chat(self, request: SummaryRequest) -> object:
-        return self.llm.chat(_prompt(request)).message.content
+    async def aask(self, instruction: str, text: str, max_tokens: int) -> Any:  # noqa: ARG002 - models have no common option for it
+        """Ask the model without blocking the event loop."""
+        return (await self.llm.achat(_prompt(instruction, text))).message.content
 
 
 def summarizer_for(given: Any) -> Any:
@@ -96,12 +73,12 @@ def summarizer_for(given: Any) -> Any:
         return given
     if isinstance(given, LLM):
         return LLMSummarizer(given)
-    summarizer_of(given)  # said here, not at the first summary
+    summarizer_of(given)  # refused here, not at the first summary
     return given
 
 
-def _prompt(request: SummaryRequest) -> list[ChatMessage]:
+def _prompt(instruction: str, text: str) -> list[ChatMessage]:
     return [
-        ChatMessage(role=MessageRole.SYSTEM, content=request.instruction),
-        ChatMessage(role=MessageRole.USER, content=request.text),
+        ChatMessage(role=MessageRole.SYSTEM, content=instruction),
+        ChatMessage(role=MessageRole.USER, content=text),
     ]

@@ -50,6 +50,7 @@ from muntin.adapting.retrieval import (
     ratios_for,
 )
 from muntin.adapting.sources import source_of, sources_of
+from muntin.adapting.summaries import ChatSummarizer
 from muntin.adapting.vectors import VectorCache
 from muntin.adapting.workers import characters_of, off_loop
 
@@ -57,6 +58,7 @@ __all__ = (
     "WORDINGS",
     "Accounts",
     "BeforeCompaction",
+    "ChatSummarizer",
     "DecisionCache",
     "Fit",
     "Held",

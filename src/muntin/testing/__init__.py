@@ -7,6 +7,7 @@ source, counter or store. A validator refuses a request body that its provider r
 
 from __future__ import annotations
 
+from muntin.testing.adapters import RetrieverSuite, SummarizerSuite
 from muntin.testing.doubles import (
     FailingSummarizer,
     FakeEmbedder,
@@ -42,11 +43,13 @@ __all__ = (
     "Refusal",
     "RequestOverflow",
     "RequestRefused",
+    "RetrieverSuite",
     "ScriptedLLM",
     "ScriptedReply",
     "SlowSummarizer",
     "SourceSuite",
     "StateStoreSuite",
+    "SummarizerSuite",
     "SystemRole",
     "ToolResultStoreSuite",
     "check_alternating",

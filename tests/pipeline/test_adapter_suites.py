@@ -102,4 +102,5 @@ class TestLlamaIndexSummarizer(SummarizerSuite):
         return llama_index_muntin.LLMSummarizer(StrictLLM([reply]))
 
     def make_slow(self, seconds: float) -> Summarizer:
-        return llama_index_muntin.LLMSummarizer(_SlowLLM(["late"]))
+        late: Any = _SlowLLM
+        return llama_index_muntin.LLMSummarizer(late(["late"]))

@@ -45,6 +45,7 @@ QUIET = [
     Candidate("  ", 0.99, id="j"),
 ]
 
+ASKED = "when do parcels ship?"
 Answer = tuple[list[str], "AssemblyReport"]
 
 
@@ -57,7 +58,7 @@ def by_langchain(budget: int, config: ContextConfig | None, **more: Any) -> Answ
     retriever = langchain_muntin.AssembledRetriever(
         sources=sources(), budget=budget, config=config, counter=count_tokens, **more
     )
-    documents = retriever.invoke("when do parcels ship?")
+    documents = retriever.invoke(ASKED)
     assert retriever.last_report is not None
     return [document.page_content for document in documents], retriever.last_report
 
@@ -68,7 +69,7 @@ def by_llama_index(budget: int, config: ContextConfig | None, **more: Any) -> An
     retriever = llama_index_muntin.AssembledRetriever(
         named, budget=budget, config=config, counter=count_tokens, **more
     )
-    nodes = retriever.retrieve("when do parcels ship?")
+    nodes = retriever.retrieve(ASKED)
     assert retriever.last_report is not None
     return [node.text for node in nodes], retriever.last_report
 
@@ -83,7 +84,7 @@ def by_policy(budget: int, config: ContextConfig | None, **more: Any) -> Answer:
         top_k=more.get("k"),
         ordering=more.get("ordering", "selection"),
     )
-    chosen = policy.choose(gather(sources(), "when do parcels ship?"), "when do parcels ship?")
+    chosen = policy.choose(gather(sources(), ASKED), ASKED)
     return [candidate.content for candidate in chosen.candidates], chosen.report
 
 
@@ -166,7 +167,7 @@ def test_every_setting_has_an_effect(name: str) -> None:
 def test_the_builder_decides_what_the_retrievers_decide(budget: int, config: ContextConfig) -> None:
     """A retriever in front of a prompt must not choose otherwise than a builder would."""
     builder = ContextBuilder(config, token_counter=count_tokens, layout=JoinedLayout())
-    context = builder.assemble_block("?", gather(sources(), "?"), budget=budget)
+    context = builder.assemble_block(ASKED, gather(sources(), ASKED), budget=budget)
     placed = [candidate.content for candidate in context.ranked]
 
     if placed:

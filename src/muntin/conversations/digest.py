@@ -66,6 +66,15 @@ _TALK = 12
 """Messages without a single tool call that are a talk."""
 _IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
 """Share of a digest's room that the ids and dates of a talk take at most."""
+_MANY = 6
+"""Values of one label, each met once in results, from which times and hex strings are noise."""
+_NOISE = 4.0
+"""Worth that such a value loses: all else is written first."""
+_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?Z?")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+_HEX = re.compile(
+    r"(?=[0-9a-fA-F-]*\d)(?=[0-9-]*[a-fA-F])(?:0x)?[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*"
+)
 _LONGEST_REMARK = 200
 """Characters of a failure or a statement; a quotation, not a transcript."""
 _EDGE = 600
@@ -243,13 +252,36 @@ class _Table:
             item.worth = _KIND[item.kind] + newness[item.entry] + _USE[item.uses]
             if item.mentions > 1:
                 item.worth += _MENTION * math.log2(item.mentions)
+        self._discount_noise()
         for item in items:
             if item.head and item.kind in ("number", "word"):
                 head = self._items.get(item.head)
                 if head is not None:
                     item.worth = min(item.worth, head.worth - _BEHIND)
-        new = [item for item in items if item.value not in self._known]
+        new = [
+            item
+            for item in items
+            # A clock time that only a result holds is no fact by itself.
+            if item.value not in self._known and (item.uses or _shape_of(item.value) != "clock")
+        ]
         return sorted(new, key=attrgetter("worth", "order"), reverse=True)
+
+    def _discount_noise(self) -> None:
+        """Lower the worth of what only counts up or is random in each line of a log.
+
+        A ticket number comes with other values under its label as well, but people speak of it or
+        pass it to tools; a time stamp or the hex string of a line is met once.
+        """
+        once: dict[tuple[str, str], list[_Item]] = {}
+        for item in self._items.values():
+            shape = _shape_of(item.value)
+            if shape == "clock" or (shape and not item.uses and item.mentions == 1):
+                # What names a time stamp is mostly the line before it.
+                once.setdefault((shape, item.label if shape == "hex" else ""), []).append(item)
+        for found in once.values():
+            if len(found) > _MANY:
+                for item in found:
+                    item.worth -= _NOISE
 
     def render(self, items: Sequence[_Item]) -> str:
         """Write items, those of one record on one line, by when the record was last met."""
@@ -258,6 +290,15 @@ class _Table:
             lines.setdefault(item.group, []).append(item)
         ordered = sorted(lines.values(), key=lambda line: line[-1].order)
         return "\n".join(", ".join(map(str, line)) for line in ordered)
+
+
+def _shape_of(value: str) -> str:
+    """Name the shape of a value that may be noise; empty for any other."""
+    if _CLOCK.fullmatch(value):
+        return "clock"
+    if _STAMP.fullmatch(value):
+        return "stamp"
+    return "hex" if _HEX.fullmatch(value) else ""
 
 
 def _remarks(

@@ -50,6 +50,11 @@ _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
 _STALE = 8
 """How many times less a statement is worth once it was said again with other figures."""
+_FRAGMENT = 8
+"""Characters up to which a unit without a letter is a fragment, such as "(19)"."""
+_REPEATED, _LEAST_REPEAT = 0.85, 5
+"""A unit of so many words at least, of which so much was said before, repeats what was said; new
+figures make it another statement."""
 _STATEMENT = 4
 """Plain words a line must have to be a statement, and no row of a table."""
 _PUNCTUATION = ".,;:!?()[]\"'*_`"
@@ -228,7 +233,7 @@ def _units(lines: Sequence[str], *, longest_line: int) -> dict[str, int]:
         parts = [line] if len(line) <= longest_line else sentences(line)
         for unit in (unit for part in parts for unit in _parted(part.strip())):
             key = tuple(content_words(unit))
-            if key:
+            if key and (len(unit) > _FRAGMENT or any(map(str.isalpha, unit))):
                 first = spelled.setdefault(key, unit)
                 times[first] += 1
                 holds[_but_for_figures(first)] = first
@@ -294,7 +299,7 @@ class _Weighed:
         order: list[int] = []
         while heap:
             at = -heapq.heappop(heap)[1]
-            if costs[at] > room:
+            if costs[at] > room or self._repeats(at, said):
                 continue
             now = -worth(at)
             if heap and now > heap[0][0] + 1e-9 and patience > 0:
@@ -305,6 +310,16 @@ class _Weighed:
             room -= costs[at]
             said.update(self._bags[at])
         return order
+
+    def _repeats(self, at: int, said: Counter[str]) -> bool:
+        """Whether a unit says hardly anything that was not said, and no new figure."""
+        bag = self._bags[at]
+        if len(bag) < _LEAST_REPEAT:
+            return False
+        new = [word for word in bag if not said[word]]
+        if any(map(_DIGIT.search, new)):
+            return False
+        return len(new) <= (1 - _REPEATED) * len(bag)
 
 
 def _weights(bags: Sequence[set[str]], asked: set[str]) -> dict[str, float]:

@@ -1,9 +1,9 @@
-"""Where a text may be parted: at graphemes, at sentences, and where it can be encoded at all.
+"""Find where a text may be cut: at graphemes and at sentences. Make it encodable.
 
-A reader's character may be many code points (a family emoji is seven, a flag two), so a cut falls
-on a grapheme border of Unicode Annex 29. A sentence ends at its full stop in any of the large
-scripts, or at a line break. Nothing here counts tokens, and nothing rewrites what it parts, except
-that `clean_text` replaces the halves of surrogate pairs, which no encoder accepts.
+A character may be many code points (a family emoji is seven, a flag two), so cuts fall on grapheme
+boundaries of Unicode Annex 29. A sentence ends at its full stop in any of the large scripts, or at
+a line break, but not behind the number of a list item. Nothing here counts tokens or changes text,
+except that `clean_text` replaces lone surrogates, which no encoder accepts.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ _ABBREVIATION = re.compile(
     r"[Ff]igs?|[Ee]q|[Vv]ol|pp?|[Dd]ept|[Ii]nc|[Ll]td|[Cc]o|e\.g|i\.e|a\.m|p\.m|z\.B|d\.h|"
     r"bzw|ca|Nr|[A-Z]\.[A-Z])$"
 )
+_ENUMERATOR = re.compile(
+    r"[\s#>*_+(\[-]*(?:\d{1,3}|[A-Za-z]|[ivx]{1,4}|[IVX]{1,4})[.)]?[)\].:*_]*\s+"
+)
+"""The number of a list item: the item goes on behind it."""
 _ABBREVIATION_REACH = 12
 """Characters before a stop that may belong to an abbreviation."""
 
@@ -139,7 +143,7 @@ def sentences(text: str) -> list[str]:
     pieces: list[str] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):
-        if _goes_on(text, match):
+        if _goes_on(text, match) or _ENUMERATOR.fullmatch(text, start, match.end()):
             continue
         pieces.append(text[start : match.end()])
         start = match.end()

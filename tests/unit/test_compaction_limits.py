@@ -227,3 +227,18 @@ def test_a_client_that_takes_dicts_writes_recaps() -> None:
     compactor = HistoryCompactor(client, trigger_tokens=100, keep_recent=2)
     assert compactor.compact(chat(20))[0].content == "[Recap] They spoke."
     assert client.roles == ["system", "user"]
+
+
+@pytest.mark.parametrize("rounds", [3, 12, 30])
+def test_the_open_request_stays_when_a_go_ahead_followed_it(rounds: int) -> None:
+    """The recap said what was asked; the "yes" behind it was all that stayed word for word."""
+    asked = Message("Move the March report for plant 7 to the new template, in EUR.", "user")
+    history = [Message("Draw a map. " * 9, "user"), Message("Here it is. " * 30, "assistant")]
+    history += [asked, Message("I will read it first. Shall I?", "assistant")]
+    history += [Message("yes, go ahead", "user")]
+    for number in range(rounds):
+        history += [call(f"c{number}"), Message("row " * 40, "tool", tool_call_id=f"c{number}")]
+    out = HistoryCompactor(Recorder(), trigger_tokens=150, keep_recent=2).compact(history)
+    assert asked in out
+    assert history[4] in out
+    assert history[0] not in out

@@ -63,7 +63,7 @@ def test_tickets_outlive_times_and_random_strings_of_a_log() -> None:
     entries: list[DigestEntry] = []
     for case in range(60):
         log = "\n".join(
-            f"2024-05-19T12:{case:02d}:{line:02d} pay-7 id={dice.getrandbits(48):012x} 12:{line:02d}"
+            f"2024-05-19T12:{case:02d}:{line:02d} p-7 id={dice.getrandbits(48):012x} 12:{line:02d}"
             for line in range(6)
         )
         entries += [

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from muntin.conversations.protect import open_request
 from muntin.messages import in_flight, units
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Fold", "choose_fold", "covered_end", "due_places", "held_places", "holding")
 
+_MOST_OPEN = 6
+"""User messages of an open request; a longer chain is a log, and only its newest stays."""
 _NEWEST = 5
 """Times the limit of waiting calls that the newest of them may take."""
 
@@ -60,7 +63,12 @@ def held_places(trail: Trail, recap: Recap | None) -> list[int]:
 
 
 def due_places(
-    trail: Trail, *, keep_recent: int, keep_tokens: int | None, pinned: Iterable[int]
+    trail: Trail,
+    *,
+    keep_recent: int,
+    keep_tokens: int | None,
+    open_tokens: int,
+    pinned: Iterable[int],
 ) -> set[int]:
     """List which spoken messages must stay now, whatever a recap covers.
 
@@ -68,6 +76,7 @@ def due_places(
         trail: The conversation.
         keep_recent: Newest messages that stay; recaps and notes are not counted among them.
         keep_tokens: Tokens of newest messages that stay, beyond `keep_recent`; `None` for no more.
+        open_tokens: Tokens that the open request may take. Its newest message stays in any case.
         pinned: Positions that stay besides those whose message says so itself.
     """
     said = [at for at in reversed(trail.spoken) if trail.entries[at].kind == "said"]
@@ -75,7 +84,25 @@ def due_places(
     if keep_tokens is not None:
         spent = accumulate(trail.entries[at].tokens for at in said)
         recent += [at for at, tokens in zip(said, spent, strict=True) if tokens <= keep_tokens]
-    return {*recent, *trail.asked[-1:], *trail.pinned, *pinned}
+    return {*recent, *_open_places(trail, open_tokens), *trail.pinned, *pinned}
+
+
+def _open_places(trail: Trail, most: int) -> list[int]:
+    """List the user messages of the open request: the newest, the first, the others if all fit."""
+    asked = trail.asked[-_MOST_OPEN - 1 :]
+    if len(asked) < 2:
+        return asked
+    live = [at for at in range(asked[0], len(trail.entries)) if trail.entries[at].kind == "said"]
+    views = [trail.entries[at].view for at in live]
+    opened = [live[at] for at in open_request(views, units(views))]
+    if not 1 < len(opened) <= _MOST_OPEN:  # a longer chain is a log
+        return asked[-1:]
+    kept = [opened[-1]]
+    for group in (opened[:1], opened[1:-1]):
+        tokens = sum(trail.entries[at].tokens for at in (*kept, *group))
+        if tokens <= most:
+            kept += group
+    return kept
 
 
 def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:

@@ -36,6 +36,7 @@ from muntin.conversations.compaction.recap import Recap
 from muntin.conversations.compaction.recap_text import RecapText
 from muntin.conversations.compaction.recapping import Recapped, Recapper
 from muntin.conversations.compaction.trail import Refusal
+from muntin.conversations.protect import OPEN_SHARE
 from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
@@ -244,6 +245,7 @@ class Passes:
             trail,
             keep_recent=self.rules.keep_recent,
             keep_tokens=self.rules.keep_tokens,
+            open_tokens=int(OPEN_SHARE * min(self.rules.trigger_tokens, trail.totals[-1])),
             pinned=self._pinned(trail),
         )
         recap = self._recap_of(trail, due)

@@ -121,6 +121,10 @@ def test_a_forged_mark_neither_crashes_nor_costs_the_original(
         assert store.get(shown[shown.index("id=tr_") + 3 :][:23]) == text
 
 
+def _id_of(shown: str) -> str:
+    return shown[shown.index("id=tr_") + 3 :][:23]
+
+
 def test_new_lines_below_a_quoted_mark_are_stored_under_their_own_id() -> None:
     """The mark of an earlier result, quoted above new data, kept the old id for the new data."""
     store = ToolResultStore.in_memory()
@@ -129,10 +133,9 @@ def test_new_lines_below_a_quoted_mark_are_stored_under_their_own_id() -> None:
     )
     text = old.split("\n")[0] + "\n" + "\n".join(f"new {at} of data" for at in range(3_000))
     new = truncate_tool_result(text, 90, store=store)
-    id_of = lambda shown: shown[shown.index("id=tr_") + 3 :][:23]  # noqa: E731
-    assert id_of(new) != id_of(old)
-    assert store.get(id_of(new)) == text
-    assert id_of(truncate_tool_result(old, 60, store=store)) == id_of(old)
+    assert _id_of(new) != _id_of(old)
+    assert store.get(_id_of(new)) == text
+    assert _id_of(truncate_tool_result(old, 60, store=store)) == _id_of(old)
 
 
 def test_the_headings_are_what_these_tests_forge() -> None:

@@ -117,3 +117,35 @@ def test_a_refusal_without_a_limit_costs_a_quarter_and_only_once(door: Door, tex
     assert len(model.refused) == 1
     assert 0.5 * whole < cut < 0.8 * whole
     assert after > whole
+
+
+class Binding(StrictChatModel):
+    """Refuses signed thinking, as a model does behind a changed prefix."""
+
+    def _answer(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
+        for message in messages:
+            if isinstance(message.content, list) and "'signature'" in str(message.content):
+                error = ValueError(
+                    "messages.1.content.0: Invalid `signature` in `thinking` block. The block is "
+                    "bound to a different conversation."
+                )
+                self.refused.append(error)
+                raise error
+        return super()._answer(messages, kwargs)
+
+
+def test_a_refusal_of_signed_thinking_is_answered_without_it(door: Door) -> None:
+    """The thread would be dead: every later request sends the same block."""
+    model = Binding(window=8000, provider="anthropic")
+    agent: Any = create_agent(
+        model, middleware=[ContextWindowMiddleware()], checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "t1"}}
+    thought: Any = {"type": "thinking", "thinking": "Hm.", "signature": "s1"}
+    answer = AIMessage([thought, {"type": "text", "text": "Here."}])
+    for messages in ([HumanMessage("Look."), answer, HumanMessage(TASK)], [HumanMessage(TASK)]):
+        door(agent.invoke, agent.ainvoke, {"messages": messages}, config)
+
+    assert len(model.refused) == 1
+    assert len(model.sent) == 2
+    assert "Here." in str(model.sent[1].messages)

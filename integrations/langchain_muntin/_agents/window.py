@@ -142,8 +142,14 @@ class AgentWindow:
         outgoing: Outgoing,
         beside: Any,
     ) -> Policy[Outgoing]:
-        """Make one smaller request of one that was refused for its size."""
+        """Make one other request of one that was refused for its size or its signed thinking."""
         said = refusal_of(error, tokens=outgoing.tokens)
+        if said is not None and said.kind == "thinking":
+            unsigned = self.keeper.without_thinking(
+                facts, _conversation(request), outgoing, state=beside
+            )
+            if unsigned is not None:
+                return unsigned
         if said is None or not said.is_overflow:
             raise error
         try:

@@ -40,6 +40,7 @@ from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
 from muntin.messages.shapes.pydantic_ai import PYDANTIC_AI
 from muntin.messages.shapes.vercel import VERCEL
 from muntin.messages.shapes.views import Media, MediaKind
+from muntin.messages.thinking import Unsigned, first_change, without_signed_thinking
 from muntin.messages.turns import (
     Division,
     Unit,
@@ -74,11 +75,13 @@ __all__ = (
     "ToolCall",
     "ToolResult",
     "Unit",
+    "Unsigned",
     "as_block",
     "canonical_json",
     "cleaned",
     "cut_points",
     "divide",
+    "first_change",
     "in_flight",
     "is_blank",
     "is_framework_text",
@@ -98,5 +101,6 @@ __all__ = (
     "units",
     "view",
     "without_blanks",
+    "without_signed_thinking",
     "without_text",
 )

@@ -31,6 +31,7 @@ from muntin.counting import (
     counts_for,
 )
 from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.messages import without_signed_thinking
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state import STATE_SHARE, AgentState, reinject
 from muntin.window import Window
@@ -403,6 +404,42 @@ class Keeper:
             yield from self.smaller(
                 facts, messages, retry.budget, state=state, recorded_for=retry.budget
             )
+        )
+
+    def without_thinking(
+        self,
+        facts: RequestFacts,
+        messages: Sequence[Any],
+        refused: Outgoing,
+        *,
+        state: AgentState | None = None,
+    ) -> Outgoing | None:
+        """Return a refused request without its signed thinking, which is bound to other messages.
+
+        The decision is recorded, so that later requests of the conversation do not send it either.
+
+        Returns:
+            The request; `None` if it holds no signed thinking.
+        """
+        unsigned = without_signed_thinking(refused.messages)
+        if not unsigned.removed:
+            return None
+        tokens = facts.cost(unsigned.messages)
+        saved = recorded(
+            messages,
+            unsigned.messages,
+            budget=facts.budget,
+            tokens=tokens,
+            state=digest_of(state),
+        )
+        self.decisions.add(saved)
+        note = f"{unsigned.removed} blocks of signed thinking left out: their prefix changed"
+        return replace(
+            refused,
+            messages=unsigned.messages,
+            tokens=tokens,
+            saved=saved,
+            notes=(*refused.notes, note),
         )
 
     def smaller(

@@ -81,6 +81,7 @@ bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 docs: $(VENV)/.installed-docs ## Build the documentation into site/
 	$(python) docs/build_architecture.py
 	$(VENV)/bin/zensical build --clean $(ARGS)
+	$(python) docs/check_links.py site
 
 notebooks: $(VENV)/.installed-dev ## Execute notebooks/*.py into the .ipynb beside them
 	$(python) notebooks/build.py $(ARGS)

@@ -1,8 +1,8 @@
 """The command line: `muntin count`, `assemble`, `trim`, `compact`, `explain`, `diff`, `demo`.
 
-Each command is a file of its own and says nothing the library does not: it reads files, calls the
-public doors, and writes what comes out. Exit codes are in `failures`. What the commands need beyond
-the core (typer, rich) is the extra `cli`; without it `main` says so in one line.
+Each command is a file of `commands`: it reads files, calls public functions of the library, and
+writes the results. Exit codes are in `failures`. typer and rich come with the extra `cli`; without
+them `main` writes one line that names the extra.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: What stands after `muntin`; None takes it from the process.
+        arguments: The words after `muntin`; None takes them from the process.
     """
     try:
         from muntin.cli.app import run

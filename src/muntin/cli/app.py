@@ -69,7 +69,7 @@ class _Muntin(TyperGroup):
         return code
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the subcommand; a reader that went away (`| head`) is no error."""
+        """Run the subcommand; a reader that closes the pipe (`| head`) is not an error."""
         try:
             return super().invoke(ctx)
         except _ClickException as error:
@@ -90,7 +90,7 @@ def _told(message: str, code: int) -> int:
 
 
 def _usage(error: Any, command: str = "muntin") -> str:
-    """Say what is wrong with the command line, and where its help is."""
+    """Return what is wrong with the command line, and how to get its help."""
     said = " ".join(str(error.format_message()).split()).replace(": Value error, ", ": ")
     context = getattr(error, "ctx", None)
     command = command if context is None else context.command_path
@@ -134,7 +134,7 @@ def _root(
 ) -> None:
     """Divide the context window of a language model, and see where every token went.
 
-    Files may be - for stdin, results go to stdout, and what is said about them to stderr, so
+    Files may be - for stdin, results go to stdout, and notes about them to stderr, so
     commands can be piped. No key and no network is needed, and `muntin demo` needs no file either.
     """
     if ctx.invoked_subcommand is None:

@@ -43,7 +43,7 @@ INTERRUPTED = 130
 
 
 class Failure(Exception):  # noqa: N818 - says what is the case
-    """A command cannot go on; the message is one line that says what to do."""
+    """A command cannot go on; the message is one line with what to do."""
 
     def __init__(self, message: str, *, code: int = USAGE) -> None:
         self.code = code
@@ -55,11 +55,11 @@ class NoConversation(Failure):
 
 
 class Skipped(Exception):  # noqa: N818 - not an error: the other files are read
-    """A file is left out; says why."""
+    """A file is left out, for the reason in the message."""
 
 
 def no_room(window: int, sources: int) -> Failure:
-    """Say that a window is too small to be divided among its sources."""
+    """Return the failure of a window that is too small for its sources."""
     what = f"a window of {window} tokens has no room for {sources} sources: raise --window"
     return Failure(what, code=DOES_NOT_FIT)
 

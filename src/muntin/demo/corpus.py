@@ -32,7 +32,7 @@ class Passages:
     """Hold documentation in passages and find those a question asks for.
 
     Args:
-        progress: Called with the share of the work that is done, 0 to 1; `None` says nothing.
+        progress: Called with the share of the work that is done, 0 to 1; `None` reports nothing.
     """
 
     def __init__(self, progress: Callable[[float], None] | None = None) -> None:

@@ -33,7 +33,7 @@ __all__ = ("assemble",)
 
 _source = partial(option, panel="Sources")
 _WINDOW = 8000
-"""Window where nothing else says it."""
+"""Window where no option and no model decides it."""
 _RATIOS = {"rag": 0.45, "history": 0.25, "memory": 0.15, "tool": 0.15}
 """What each source may take before the others leave something; documents are asked for most."""
 

@@ -69,7 +69,7 @@ def count(
     """Count the tokens of files, each and in total.
 
     An exact count needs the model's vocabulary, which only OpenAI's models have here; every other
-    number is an estimate and says so. Files that are no text are skipped with a note.
+    number is an estimate, and a note names it. Binary files are skipped with a note.
 
     Example: muntin count docs/ README.md --model gpt-4o --model claude-sonnet-4-5
     """  # fmt: skip

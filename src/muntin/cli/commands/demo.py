@@ -17,7 +17,7 @@ __all__ = ("demo",)
 
 _STEPS = 1000
 _WINDOW = 2000
-"""Window where nothing else says it."""
+"""Window where no option and no model decides it."""
 
 
 def demo(

@@ -81,7 +81,7 @@ def explain(
 
 
 def read_reports(path: Path, *, record: int | None = None) -> list[AssemblyReport]:
-    """Read one report, or several that stand one a line.
+    """Read one report, or several, one a line.
 
     Raises:
         Failure: The file cannot be read or holds no report, or no N-th one; a report is of
@@ -114,7 +114,7 @@ def _documents(path: Path) -> Iterable[Mapping[str, object]]:
 
 
 def _no_report(path: Path) -> str:
-    return f"{name_of(path)} is no report: give a file written with --report"
+    return f"{name_of(path)} is not a report: give a file written with --report"
 
 
 def _reports_in(value: Any, path: Path) -> Iterable[Mapping[str, object]]:

@@ -110,7 +110,7 @@ def trim(
 ) -> None:
     """Fit a conversation into a token budget, losing the least.
 
-    System messages, the newest question and the tool round in flight stay as they are, results
+    System messages, the open request and the running tool calls stay as they are, results
     stay with their calls, and a note keeps the facts of what had to go. No model is asked. The
     result has the same form as FILE and goes to stdout; FILE is replaced only with --write.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ("Chat", "ChatFile", "Part", "opened_chats", "read_chat", "read_tools")
 
 _LOOK = 20
-"""Lines looked at to tell a session from a file with a conversation a line."""
+"""Lines read to distinguish a session from a file with a conversation a line."""
 _BOM = "\ufeff"
 
 

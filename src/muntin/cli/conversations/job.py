@@ -1,6 +1,6 @@
 """What `trim` and `compact` have in common: their options, and the way of a file through them.
 
-Such a command says how one conversation is changed. A `Job` does the rest: it reads one file or
+Such a command changes one conversation. A `Job` does the rest: it reads one file or
 many, writes the results, and reports on them.
 """
 

@@ -1,7 +1,7 @@
 """Read JSON strictly, and write it in the style of the file it came from.
 
-A file is refused when reading and writing it would change something that nobody asked to change:
-a key that is there twice, NaN, a number too large for a float.
+A file is refused when reading and writing it would change more than the messages: a key that is
+there twice, NaN, a number too large for a float.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEAD = 4096
 
 
 class NotJsonError(ValueError):
-    """A text is not JSON; says why."""
+    """A text is not JSON, with the reason."""
 
 
 def parse_json(text: str, where: str) -> Any:

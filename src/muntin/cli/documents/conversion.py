@@ -110,7 +110,7 @@ def sections_of_notebook(path: Path) -> list[Section]:
     """Read a Jupyter notebook: a section for every cell, with its textual output.
 
     Raises:
-        Skipped: The file cannot be read or is no notebook.
+        Skipped: The file cannot be read or is not a notebook.
     """
     try:
         value: Any = json.loads(path.read_text("utf-8"))

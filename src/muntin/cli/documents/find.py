@@ -121,7 +121,7 @@ class TextDocument:
             raise Skipped(f"unreadable: {error.strerror}") from None
 
     def read_again(self, place: int, length: int) -> str:
-        """Return the text that stands at some bytes."""
+        """Return the text at some bytes."""
         with self.path.open("rb") as file:
             file.seek(place)
             return file.read(length).decode("utf-8", "replace")

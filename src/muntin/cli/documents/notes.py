@@ -42,7 +42,7 @@ def from_notes(text: str, question: str) -> list[Candidate]:
 
 
 def from_messages(messages: Sequence[FileMessage], question: str) -> list[Candidate]:
-    """Make a candidate of everything that people and models said, in order."""
+    """Make a candidate of every text of a user or a model, in order."""
     views = [view(message) for message in messages]
     said = [
         (at, f"{one.name or one.role}: {one.text.strip()}")
@@ -78,7 +78,7 @@ def _scored(texts: Sequence[str], question: str, source: str) -> list[Candidate]
 
 
 def _notes(text: str) -> Iterator[str]:
-    """Cut notes at blank lines and at items; a heading goes in front of what stands under it."""
+    """Cut notes at blank lines and at items; a heading goes in front of the text under it."""
     heading, held = "", ""
     for line in [*text.splitlines(), ""]:
         title = _HEADING.match(line)

@@ -1,7 +1,7 @@
-"""Where a text is cut into passages: at headings, definitions and blank lines, never in a word.
+"""Cut a text into passages: at headings, definitions and blank lines, never in a word.
 
 Text comes in blocks of bounded size, so that a file of any size passes through in little memory,
-and every passage knows where it stands, so that it can be read again. A passage is what a model
+and every passage has its place, so that it can be read again. A passage is what a model
 should see at once: a section, a few paragraphs, a definition; 1,200 characters, at most 1,600.
 """
 
@@ -30,7 +30,7 @@ _NEAR = 64
 
 
 class Passage(NamedTuple):
-    """Hold one passage and where it stands."""
+    """Hold one passage and its place."""
 
     text: str
     """Its text, without blank lines around it."""
@@ -95,7 +95,7 @@ def passages_of(text: str, offset: int, size: int, line: int) -> Iterator[Passag
 
 
 def cut(text: str) -> Iterator[tuple[int, int]]:
-    r"""Say where the passages of a text begin and end, in characters; blanks between are left out.
+    r"""Find where the passages of a text begin and end, in characters, without the blanks between.
 
     ```python
     from muntin.cli.documents.passages import cut

@@ -1,6 +1,6 @@
 """PDF files as documents, where `pypdf` is installed.
 
-A place is a page and a character on it. Text that stands in a PDF only as a picture is not read.
+A place is a page and a character on it. Text that is only a picture in a PDF is not read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PdfDocument:
                 from pypdf import PdfReader
             except ModuleNotFoundError:
                 raise Skipped('a PDF: pip install "pypdf" to read it') from None
-            logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells of every oddity
+            logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it logs every oddity
             try:
                 self._open.append(PdfReader(self.path).pages)
                 len(self._open[0])

@@ -1,4 +1,4 @@
-"""What `assemble` does with `--docs`: read them for the question, and tell what was read."""
+"""Read `--docs` of `assemble` for the question, and report what was read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def searched(
 
 
 def tell_of(search: Search | None, found: int) -> None:
-    """Say on stderr what was searched, what was skipped, and that nothing was found."""
+    """Note on stderr what was searched, what was skipped, and that nothing was found."""
     if search is None:
         return
     if search.skipped:
@@ -56,7 +56,7 @@ def _reasons(search: Search) -> str:
 
 
 def facts_of(search: Search | None) -> dict[str, object]:
-    """Say what was searched, for `--json`."""
+    """Return what was searched, for `--json`."""
     if search is None:
         return {}
     return {

@@ -4,7 +4,7 @@ BM25 needs to know how rare a word is before it can score, and an index of every
 folder is larger than the folder. But only the words of one question matter: of each passage that
 holds one, a few numbers are kept (40 bytes, not its text), the scores are computed at the end, and
 the best are read again from their files. A passage's length is taken in characters: against the
-mean it says the same as words, and passages without any of the words need not be cut into words.
+mean it measures the same as words, and passages without any of the words are not split into words.
 
 It ranks; what gets a place is the builder's to decide.
 """

@@ -16,7 +16,7 @@ __all__ = ("BlocksKind",)
 
 
 class BlocksKind(Kind):
-    """Read records with parts. Subclasses translate one part, and say how a new one is written."""
+    """Read records with parts. Subclasses translate one part and write a new one."""
 
     key = "content"
     """Where a record has its parts."""
@@ -40,7 +40,7 @@ class BlocksKind(Kind):
         raise NotImplementedError
 
     def role(self, raw: Raw) -> str:
-        """Return who speaks."""
+        """Return the role."""
         return str(raw.get("role"))
 
     def _blocks(self, raw: Raw) -> Any:
@@ -66,7 +66,7 @@ class BlocksKind(Kind):
         )
 
     def with_text(self, raw: Raw, text: str) -> Raw:
-        """Copy the record with another readable text; parts that are no text stay."""
+        """Copy the record with another readable text; other parts stay."""
         parts = raw.get(self.key)
         if not isinstance(parts, list):
             return {**raw, self.key: text}

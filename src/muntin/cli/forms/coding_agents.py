@@ -39,7 +39,7 @@ class _ClaudeCodeKind(NativeKind):
         )
 
     def view(self, raw: Raw, links: tuple[str, ...]) -> MessageView:
-        """Read the message; what the program added for its user is no request."""
+        """Read the message; what the program added is not a request."""
         read = super().view(raw, links)
         added = raw.get("isMeta") or raw.get("isCompactSummary")
         return read._replace(injected=True) if added else read
@@ -312,7 +312,7 @@ def _gemini_cli(document: Any) -> list[Place]:
 
 
 class _ClineKind(NativeKind):
-    """Read Anthropic messages that say when they were written."""
+    """Read Anthropic messages with the time of each."""
 
     def __init__(self) -> None:
         super().__init__("cline", ANTHROPIC)

@@ -28,7 +28,7 @@ class _TurnKind(PlainKind):
     """Read records with a speaker under one key and a text under another.
 
     Calls and results have no ids: a result answers the calls before it by its position. Where no
-    message says that it calls a tool, a result answers the assistant message before it.
+    message is marked as a call of a tool, a result answers the assistant message before it.
     """
 
     def __init__(self, name: str, role: str, text: str) -> None:
@@ -105,7 +105,7 @@ class _TurnKind(PlainKind):
 
 
 def _calls(text: str) -> list[tuple[str, str]]:
-    """Read the calls a text holds, as names and arguments; a text that is no JSON is one call."""
+    """Read the calls a text holds, as names and arguments; a text that is not JSON is one call."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):

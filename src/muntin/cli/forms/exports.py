@@ -290,12 +290,12 @@ def _content(raw: Raw) -> list[Raw]:
 
 
 def _known(block: Raw) -> Raw:
-    """Leave out what a block says about nothing; the export writes every key it knows."""
+    """Leave out keys without a value; the export writes every key it knows."""
     return {key: value for key, value in block.items() if value is not None}
 
 
 def _groups(blocks: Sequence[Raw]) -> list[tuple[list[Raw], list[Raw]]]:
-    """Divide blocks into model turns: what was said and called, and the results of the calls."""
+    """Divide blocks into model turns: text and calls, and the results of the calls."""
     groups: list[tuple[list[Raw], list[Raw]]] = [([], [])]
     for block in blocks:
         calls = sum(one.get("type") == "tool_use" for one in groups[-1][0])

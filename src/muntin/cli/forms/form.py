@@ -1,7 +1,7 @@
 """Where in a document a form keeps its conversations, and how changed ones are written back.
 
 A conversation is written back record by record: a record whose messages did not change is the same
-object, records that are no messages keep their places, and an added message comes after the one
+object, other records keep their places, and an added message comes after the one
 that precedes it.
 """
 
@@ -57,7 +57,7 @@ class Place:
     prompt: Callable[[Any], Any] = field(default=_as_is, repr=False)
     """Returns the text, or the blocks, of what is at `system`."""
     label: str = ""
-    """What tells it from the other conversations of its document."""
+    """Distinguishes it from the other conversations of its document."""
     opened: Callable[[Any], list[Any]] = field(default=_same, repr=False)
     """Returns the records of what is at `path`."""
     closed: Callable[[Any, list[Any]], Any] = field(default=_replaced, repr=False)
@@ -75,14 +75,14 @@ class Form:
     find: Callable[[Any], list[Place]] = field(repr=False)
     """Returns where a document of this form keeps conversations; nothing for other documents."""
     find_named: Callable[[Any], list[Place]] | None = field(default=None, repr=False)
-    """Like `find`, for a document of which the user says that it is of this form."""
+    """Like `find`, for a document for which the user named this form."""
     session: bool = False
     """Whether all lines of a file of JSON lines are one document."""
     text: bool = False
     """Whether its files are text and no JSON."""
 
     def places(self, document: Any) -> list[Place]:
-        """Return the conversations of a document of which the user says that it is of this form."""
+        """Return the conversations of a document for which the user named this form."""
         return self.find(document) or (self.find_named(document) if self.find_named else [])
 
 

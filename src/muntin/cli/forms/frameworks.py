@@ -148,7 +148,7 @@ class _FlatShape(_LangChainShape):
 
 
 class _LlamaIndexShape:
-    """Read `ChatMessage.model_dump`: role, blocks, and calls beside them."""
+    """Read `ChatMessage.model_dump`: role, blocks, and calls."""
 
     name = "llama-index-dump"
 
@@ -214,7 +214,7 @@ class _LlamaIndexShape:
 
 
 def _opened(block: Raw) -> Raw:
-    """Write a LlamaIndex block as the block of a provider that says the same."""
+    """Write a LlamaIndex block as the equivalent block of a provider."""
     kind = block.get("block_type")
     if kind == "thinking":
         return {"type": "thinking", "thinking": block.get("content") or ""}

@@ -32,7 +32,7 @@ _TITLES = {
 
 
 def kind_of(raws: Sequence[Raw]) -> Kind | None:
-    """Tell how a list of messages is read, whoever wrote it."""
+    """Return how a list of messages is read; None when it holds none."""
     for kind in (*FRAMEWORK_KINDS, *VERCEL_KINDS, *DATASET_KINDS):
         if kind.owns_all(raws):
             return kind

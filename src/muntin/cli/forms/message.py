@@ -43,7 +43,7 @@ class FileMessage:
 
 
 class Kind:
-    """Read one sort of record. Subclasses say how; the defaults fit a record that is a message."""
+    """Read one sort of record. The defaults fit a record that is one message."""
 
     name: str = ""
 
@@ -215,8 +215,8 @@ class NativeKind(Kind):
 class PlainKind(Kind):
     """Records that are read by writing them as a chat-completions message.
 
-    Subclasses say how a record reads (`plain`), where its text is (`put`), and how a new record is
-    written (`made`).
+    Subclasses decide how a record reads (`plain`), where its text is (`put`), and how a new record
+    is written (`made`).
     """
 
     def plain(self, raw: Raw, links: tuple[str, ...]) -> Raw:

@@ -57,7 +57,7 @@ class _EventKind(PlainKind):
         if not _is_call(raw):
             return {"role": role, "content": text}
         rest = {key: value for key, value in args.items() if key != "thought" and value is not None}
-        if not links:  # nothing came back: what was done is told, and waits for no result
+        if not links:  # without a result the action is text
             return {"role": role, "content": f"{text}\n{raw['action']} {canonical_json(rest)}"}
         named = (as_record(raw.get("tool_call_metadata")) or {}).get("function_name")
         call = {"id": links[0], "name": named or raw["action"], "args": rest}

@@ -43,7 +43,7 @@ _REPLY = frozenset({"stop_reason", "stop_sequence", "usage"})
 
 
 def provider_kind(raws: Sequence[Raw]) -> Kind | None:
-    """Tell how a list of provider messages is read, by what only one provider writes."""
+    """Return how a list of provider messages is read, by keys that only one provider writes."""
     if not all(map(_is_message, raws)):
         return None
     told = {_told(raw) for raw in raws}

@@ -15,10 +15,10 @@ __all__ = ("TEXTS",)
 
 
 class _SegmentKind(PlainKind):
-    """Read segments of a text: `before` and `after` are the characters around what was said."""
+    """Read segments of a text: `before` and `after` are the characters around the message."""
 
     def owns(self, raw: Raw) -> bool:
-        """Return whether a segment was said by somebody."""
+        """Return whether a segment is a message."""
         return "role" in raw
 
     def plain(self, raw: Raw, links: tuple[str, ...]) -> Raw:
@@ -72,7 +72,7 @@ def _aider_segments(text: str) -> list[Any]:
         elif line.startswith("####"):
             role = "user"
         elif not current and not line.startswith("####"):
-            role = ""  # what the program says before anything was asked
+            role = ""  # notes of the program before the first question
         else:
             role = "user" if current == "user" and not line.strip() else "assistant"
         is_next = role == "user" and was_blank and bool(line.strip())
@@ -185,7 +185,7 @@ def _plain_text(document: Any) -> list[Place]:
 
 
 def _any_text(document: Any) -> list[Place]:
-    """Read a text in which somebody is named, for `--form text`."""
+    """Read a text with at least one speaker, for `--form text`."""
     if not isinstance(document, str) or not any("role" in one for one in _text_segments(document)):
         return []
     return [Place(kind=_TEXT, opened=_text_segments, closed=_text_of)]

@@ -23,7 +23,7 @@ _FILES = (
 
 
 def unsupported_file(head: bytes) -> str | None:
-    """Name a file that is no text, by its first bytes; None for all others."""
+    """Name a binary file by its first bytes; None for all others."""
     return next((what for mark, what in _FILES if head.startswith(mark)), None)
 
 

@@ -70,7 +70,7 @@ class _ModelKind(BlocksKind):
 
 
 def _opened(part: Raw) -> Any:
-    """Write a part that is no call and no result as a block; None for one that is never sent."""
+    """Write any other part as a block; None for a part that is never sent."""
     kind = str(part.get("type"))
     if kind == "reasoning":
         return {"type": "thinking", "thinking": part.get("text") or part.get("reasoning") or ""}
@@ -99,7 +99,7 @@ def _value_text(value: Any) -> str:
 
 
 def _tool_of(part: Raw) -> Raw | None:
-    """Return what a part says of a tool call: id, name, input, output; None for other parts."""
+    """Return id, name, input and output of a tool part; None for other parts."""
     kind = str(part.get("type"))
     if kind == "tool-invocation":
         held = as_record(part.get("toolInvocation")) or {}
@@ -255,7 +255,7 @@ def _with_parts(raw: Raw, parts: list[Raw]) -> Raw:
 
 
 def _groups(parts: Sequence[Raw]) -> list[tuple[list[Raw], list[Raw]]]:
-    """Divide parts into model turns: what was said and called, and the calls that have results."""
+    """Divide parts into model turns: text and calls, and the calls that have results."""
     groups: list[tuple[list[Raw], list[Raw]]] = [([], [])]
     for part in parts:
         tool = _tool_of(part)

@@ -41,12 +41,12 @@ _HELD = 16 << 20
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path stands for stdin or stdout."""
+    """Return whether a path means stdin or stdout."""
     return str(path) == "-"
 
 
 def name_of(path: Path) -> str:
-    """Name a file that is read, for people: nobody has a file called `-`."""
+    """Return the name of a file for a message; `-` is stdin."""
     return "stdin" if is_pipe(path) else str(path)
 
 

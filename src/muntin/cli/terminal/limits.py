@@ -91,7 +91,7 @@ def limits_of(
         window: The window; None takes that of the model.
         budget: The budget; None takes what the reserve leaves of the window.
         reserved: The reserve, as `reserve` returns it; None takes the library's default.
-        default: The window where nothing else says it.
+        default: The window where no option and no model decides it.
 
     Raises:
         Failure: Budget and window contradict each other, or the reserve takes all of the window.

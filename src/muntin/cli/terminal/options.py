@@ -55,9 +55,13 @@ def tokens(text: str | int) -> int:
         number = Decimal(given[:-1] if unit > 1 else given) * unit
         whole = int(number)
     except (InvalidOperation, OverflowError, ValueError):
-        raise typer.BadParameter(f"{text!r} is no number of tokens: try 8000 or 8k") from None
+        raise typer.BadParameter(
+            f"{text!r} is not a number of tokens: give a positive int such as 8000 or 8k"
+        ) from None
     if whole <= 0 or whole != number:
-        raise typer.BadParameter(f"{text!r} is no number of tokens above 0: try 8000 or 8k")
+        raise typer.BadParameter(
+            f"{text!r} is not a number of tokens above 0: give a positive int such as 8000 or 8k"
+        )
     return whole
 
 
@@ -167,7 +171,7 @@ def text_of(given: str) -> str:
 
 @lru_cache
 def counter_of(model: str | None) -> NamedCounter:
-    """Find the counter of a model, once; a note says where it is an estimate."""
+    """Find the counter of a model, once, with a note where it is an estimate."""
     from muntin.cli.terminal.output import heard_warnings
     from muntin.counting import counter_for
 

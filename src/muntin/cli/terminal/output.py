@@ -1,7 +1,7 @@
-"""Where output goes: results to stdout, everything said about them to stderr.
+"""Write results to stdout, and notes, tables and progress to stderr.
 
-A terminal gets colours, tables and progress; a pipe gets plain text, so that what a script reads
-never depends on who watches. `NO_COLOR` and `TERM=dumb` are honoured by rich.
+A terminal gets colours, tables and progress; a pipe gets plain text, so that a script reads
+the same in every place. `NO_COLOR` and `TERM=dumb` are honoured by rich.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ def emit_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Say something about the result on stderr, on one line."""
+    """Write a note to stderr, on one line."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text(safe(visible(f"muntin: {text}")), style="dim")
     )
 
 
 def many(number: int, what: str) -> str:
-    """Say how many there are of something: 1 file, 2 files."""
+    """Return a number with its noun: 1 file, 2 files."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -162,7 +162,7 @@ def show_report(report: AssemblyReport, *, to_stderr: bool = False) -> None:
 
 
 def _coloured(table: str) -> Text:
-    """Colour the bar by its letters and the lines by what they tell of."""
+    """Colour the bar by its letters and the lines by their first word."""
     shown = Text()
     for at, line in enumerate(table.splitlines()):
         if at == 0:

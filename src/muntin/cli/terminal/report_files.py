@@ -76,7 +76,7 @@ class ReportFile:
 def write_reports(
     reports: Sequence[AssemblyReport], *, report: Path | None, html: Path | None
 ) -> None:
-    """Write reports where the command line says: JSON, one a line if several, and a page of one.
+    """Write reports to the files that the options name: JSON, and a page of one report.
 
     Raises:
         Failure: A file cannot be written.
@@ -93,7 +93,7 @@ def write_reports(
 def write_page(
     path: Path, report: AssemblyReport, *, previous: AssemblyReport | None = None
 ) -> None:
-    """Write the page of a report, beside that of an earlier one if there is one.
+    """Write the page of a report, compared with an earlier one if there is one.
 
     Raises:
         Failure: The file cannot be written.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.cli.forms.datasets import DATASET_KINDS
+from muntin.cli.forms.families.datasets import DATASET_KINDS
+from muntin.cli.forms.families.frameworks import FRAMEWORK_KINDS
+from muntin.cli.forms.families.providers import inside, provider_kind
+from muntin.cli.forms.families.vercel import VERCEL_KINDS
 from muntin.cli.forms.form import Form, Place, places_in
-from muntin.cli.forms.frameworks import FRAMEWORK_KINDS
 from muntin.cli.forms.message import as_record
-from muntin.cli.forms.providers import inside, provider_kind
-from muntin.cli.forms.vercel import VERCEL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.cli.forms.coding_agents import CODING_AGENTS
-from muntin.cli.forms.datasets import ALPACA
-from muntin.cli.forms.exports import EXPORTS
+from muntin.cli.forms.families.coding_agents import CODING_AGENTS
+from muntin.cli.forms.families.datasets import ALPACA
+from muntin.cli.forms.families.exports import EXPORTS
+from muntin.cli.forms.families.openhands import OPENHANDS
+from muntin.cli.forms.families.providers import BATCHES, PROVIDERS
+from muntin.cli.forms.families.texts import TEXTS
+from muntin.cli.forms.families.traces import TRACES
 from muntin.cli.forms.form import Form, Place
 from muntin.cli.forms.general import CONTAINERS, GENERAL
-from muntin.cli.forms.openhands import OPENHANDS
-from muntin.cli.forms.providers import BATCHES, PROVIDERS
-from muntin.cli.forms.texts import TEXTS
-from muntin.cli.forms.traces import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, cast
 
+from muntin.cli.forms.families.providers import provider_kind
 from muntin.cli.forms.form import Form, Place
 from muntin.cli.forms.message import NativeKind, PlainKind, Raw, as_record, texts_of
-from muntin.cli.forms.providers import provider_kind
 from muntin.messages import (
     ANTHROPIC,
     OPENAI_CHAT,

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.forms.blocks import BlocksKind
+from muntin.cli.forms.families.providers import inside
 from muntin.cli.forms.form import Form, Place
 from muntin.cli.forms.message import PlainKind, Raw, as_record, texts_of
-from muntin.cli.forms.providers import inside
 from muntin.messages import canonical_json, replace_result, replace_text
 
 if TYPE_CHECKING:

@@ -110,3 +110,14 @@ def test_a_large_file_is_counted_in_parts(
     assert abs(counted - TiktokenCounter("o200k_base")(text)) <= 20
     assert "parts" in ended.err
     assert json.loads(ended.out)["total"]["characters"] == len(text)
+
+
+def test_characters_of_a_conversation_are_those_that_are_counted(
+    muntin: Muntin, chat: list[dict[str, Any]], chat_file: Path
+) -> None:
+    """Of 231,727 characters sent, "5,729" were shown: results and arguments were left out."""
+    told = muntin("count", "--chat", chat_file, "--json").json
+    results = sum(len(one["content"]) for one in chat if one["role"] == "tool")
+
+    assert told["total"]["characters"] > results
+    assert 1 < told["total"]["characters"] / told["total"]["tokens"]["estimate"] < 6

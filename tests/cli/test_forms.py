@@ -343,3 +343,77 @@ def test_what_is_sent_beside_the_messages_is_charged(
     assert told.json["total"]["tokens"]["estimate"] > 95
     assert told.json["total"]["characters"] > 400
     assert json.loads(same.out) == document
+
+
+def test_only_what_follows_the_last_compaction_of_codex_is_changed(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """The summary replaces everything before it, and everything after builds on it."""
+    [sample] = [one for one in SAMPLES if one.form == "codex" and b"session_meta" in one.data]
+    lines = sample.data.decode().splitlines()
+    summary = json.dumps({"timestamp": "t", "type": "compacted",
+                          "payload": {"message": "Orders A-1 to A-3 are late."}})  # fmt: skip
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("\n".join([*lines[:18], summary, *lines[18:]]) + "\n")
+    views = [view(message) for message in read_chat(path).messages]
+    out = muntin("trim", path, "-b", "600", "--quiet").out.splitlines()
+
+    assert out[:19] == [*lines[:18], summary]
+    assert any("A-1 to A-3 are late" in one.text for one in views)
+    assert len(out) < len(lines)
+
+
+def test_a_form_that_is_named_is_not_guessed(muntin: Muntin, tmp_path: Path) -> None:
+    """Two messages with a role and a text could be of three providers; the user knows of which."""
+    (tmp_path / "x.json").write_text('[{"role": "user", "content": "hi"}]')
+    for form in ("openai", "anthropic", "openai-responses"):
+        told = muntin("trim", "x.json", "-b", "1k", "--form", form, "--json").json
+        assert told["conversations"][0]["form"] == form
+    other = muntin("trim", "x.json", "-b", "1k", "--form", "codex")
+    unknown = muntin("trim", "x.json", "-b", "1k", "--form", "mine")
+
+    assert (other.code, "is not of the form codex" in other.err) == (2, True)
+    assert (unknown.code, "there is no form 'mine'" in unknown.err) == (2, True)
+
+
+def test_replies_of_anthropic_in_a_list_are_not_items_of_responses(tmp_path: Path) -> None:
+    """`"type": "message"` alone made the whole file Responses: the question was lost."""
+    reply = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [{"type": "text", "text": "It is late."}],
+        "stop_reason": "end_turn",
+    }
+    messages = [{"role": "user", "content": "Where is it?"}, reply,
+                {"role": "user", "content": "And why?"}]  # fmt: skip
+    (tmp_path / "x.json").write_text(json.dumps(messages))
+    chat = read_chat(tmp_path / "x.json")
+
+    assert chat.form == "anthropic"
+    assert [view(one).text for one in chat.messages] == ["Where is it?", "It is late.", "And why?"]
+
+
+def test_a_question_that_is_only_in_the_chat_brings_its_answer_back(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """The question was printed in the report and its answer was not in the result."""
+    messages: list[dict[str, Any]] = []
+    for n in range(60):
+        call = {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": "open", "arguments": json.dumps({"payment": f"pay-{n}"})},
+        }
+        result = json.dumps({"ticket": f"TCK-{7000 + n * 13}", "payment": f"pay-{n}"})
+        messages += [
+            {"role": "user", "content": f"Please open a ticket for pay-{n}."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": result + " log line" * 30},
+            {"role": "assistant", "content": f"Done, the ticket for pay-{n} is open."},
+        ]  # fmt: skip
+    messages.append({"role": "user", "content": "What was the ticket for pay-7?"})
+    (tmp_path / "x.json").write_text(json.dumps(messages))
+    for budget in ("2500", "4000"):
+        assert "TCK-7091" in muntin("trim", "x.json", "-b", budget, "--quiet").out

@@ -137,7 +137,8 @@ class _CodexKind(NativeKind):
         payload = as_record(raw.get("payload")) or {}
         kept = payload.get("replacement_history")
         text = canonical_json(kept) if kept else str(payload.get("message") or "")
-        return MessageView(role="user", text=text, injected=True, pinned=True)
+        # As a leading system message: a note must come after it, or it would not be read again.
+        return MessageView(role="system", text=text, pinned=True)
 
     def enveloped(self, inner: Raw) -> Raw:
         """Put an item on a line."""

@@ -5,7 +5,7 @@ prose. So old text is read for facts, every fact gets a worth, and the most wort
 written in the order in which they were last met. Worth grows with
 
 * newness: half of it is gone every dozen entries;
-* mention: what came up in several entries, was said by somebody or given to a tool is in use;
+* mention: a value that came up in several entries, was spoken of or given to a tool is in use;
 * kind: ids before dates, identifiers, numbers and other words, which mean little without their id.
 
 Facts of one JSON record stay on one line behind its id, and a record met again replaces what it
@@ -40,7 +40,7 @@ __all__ = ("DigestEntry", "digest")
 _NEWNESS, _HALF_LIFE = 1.0, 12.0
 _MENTION = 0.5
 _SPOKEN, _CALLED, _ASKED = 1, 2, 4
-"""How a fact was used: said by somebody, given to a tool, asked by the user."""
+"""How a fact was used: spoken of, given to a tool, asked by the user."""
 _USE = tuple(
     sum(worth for use, worth in ((_SPOKEN, 0.7), (_CALLED, 1.0), (_ASKED, 0.5)) if uses & use)
     for uses in range(8)
@@ -65,7 +65,7 @@ _BEHIND = 0.01
 _TALK = 12
 """Messages without a single tool call that are a talk."""
 _IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
-"""Share of a digest's room that the ids and dates of a talk take at most."""
+"""Share of a digest's tokens that the ids and dates of a talk take at most."""
 _MANY = 6
 """Values of one label, each met once in results, from which times and hex strings are noise."""
 _NOISE = 4.0
@@ -87,7 +87,7 @@ _FAILED_LINE = re.compile(
 _DECORATION = " \t<>*#!-"
 """What stands before the first word of a line in logs and lists."""
 _FAILED_CODE = re.compile(r"(?:exit|return) ?(?:code|status)\W{1,3}[1-9]")
-"""In small letters, and without a border in front: so it looks at a long line twice as fast."""
+"""In small letters and without a word boundary in front, which makes it twice as fast."""
 _FAILED_WORDS = ("error", "exception", "traceback", "fail", "fatal", "exit", "return")
 """What neither of the two finds anything without."""
 

@@ -5,9 +5,9 @@ sentence is worth the weights of its words, more when it holds figures or settle
 is taken by worth per token. A word already said counts less each time, so repeats stay out and the
 summary spreads over the whole text.
 
-A statement said again with another amount or date holds no longer and comes last. An open channel,
-where people address each other by name because many talk at once, has no gist to summarise: what
-is wanted of it stands a few lines back, so the newest lines are all that is kept.
+A statement later repeated with another amount or date is outdated and ranked last. An open channel,
+where many people talk at once and address each other by name, has no gist: answers are a few lines
+back, so only its newest lines are kept.
 
 It picks sentences and lines as they stand: it invents nothing, rephrases nothing and cannot merge
 two statements into one. It reads no instruction.
@@ -45,7 +45,7 @@ _FIGURES, _MOST_FIGURES = 0.8, 3
 _SETTLED = 0.8
 """Worth of a decision, rule or cause, in mean weights."""
 _MARKED = re.compile(r"\W*[A-Z][A-Z _-]{2,30}:")
-"""Words in capitals before a colon: somebody marked a note, such as TODO or DECISION."""
+"""Words in capitals before a colon mark a note, such as TODO or DECISION."""
 _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
 _STALE = 8

@@ -1,7 +1,7 @@
 """Keep a conversation short: the older part as one recap, the newest messages verbatim.
 
-Two doors, one policy: `compact` and `acompact` differ in how they wait, for a model and for each
-other, and in nothing else. What is folded, when, and what is remembered is decided in `passes`.
+`compact` and `acompact` share one policy and differ only in how they wait for a model and for each
+other. `passes` decides what is folded and when, and what is remembered.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class HistoryCompactor:
     """Fold the older part of a conversation into a recap, and keep the rest verbatim.
 
     Safe to share between conversations, threads and tasks. It never changes the messages it is
-    given, and whatever goes wrong with a summary, nothing is lost: the history comes back, and
-    `last_outcome` says why.
+    given. When a summary is missing, the history comes back; when a summary is wrong, an extraction
+    takes its place; `last_outcome` has the reason.
 
     After a summary that failed, the same history comes back the same, and the same summariser is
     asked again once something more was said. After one that was useless, and from the third failure
@@ -74,14 +74,14 @@ class HistoryCompactor:
             encoding. `None` takes `model`'s counter, else `count_tokens`.
         model: A model or its name, in place of `counter`.
         token_counter: Another name of `counter`.
-        recap_role: Who says the recap. A provider that takes no second system message wants "user";
+        recap_role: Role of the recap. Use "user" for providers that take no second system message;
             among Anthropic messages, "system" is written as "user".
         timeout: Seconds one summary may take. None waits for ever.
         min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger for the first
             recap, and a third of it for bringing one up to date.
         max_input_tokens: Tokens a summariser is given at once, its instruction included; more is
             summarised in parts. None means what the model's `context_window` leaves, or 16,000.
-        pinned: Says which messages must stay besides those that say so themselves.
+        pinned: Returns whether a message must stay, besides messages that are pinned themselves.
         max_conversations: Recaps remembered at once; those not used for longest are forgotten.
 
     Raises:
@@ -204,7 +204,7 @@ class HistoryCompactor:
         """Make a compactor from a configuration.
 
         Args:
-            llm: Who writes recaps; None summarises by extraction.
+            llm: Writes recaps; None summarises by extraction.
             config: The whole configuration, or its `compaction` part.
             summary_prompt: As in the constructor.
             prompts: As in the constructor.
@@ -253,7 +253,7 @@ class HistoryCompactor:
 
         Args:
             history: Messages of any shape. Not changed.
-            summarize: Who writes the recap this time. None: who was given at construction.
+            summarize: Writes the recap this time. None takes the summariser of the constructor.
 
         Returns:
             Leading system messages, the recap and the verbatim rest, in a new list; the given

@@ -1,8 +1,8 @@
-"""One pass at a time over a conversation: who flies, who waits, and who must not wait.
+"""Run one compaction pass per conversation at a time; re-entrant calls do not wait.
 
-Whoever starts a pass leads its flight; everybody else who comes meanwhile waits for it to land and
-looks again, so that ten requests cost one summary. Nobody waits for a flight that could only land
-once they stop waiting: that would be a deadlock, so they are told to take the history as it is.
+The caller that starts a pass runs it. Callers that come meanwhile wait until it ends and look
+again, so that ten requests cost one summary. A call from inside the pass, or from the thread that
+the pass needs, gets the history as it stands instead: waiting would never end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Flight:
         self.digest = digest
         self._thread = threading.get_ident()
         self._landed: Future[None] = Future()
-        self._landed.set_running_or_notify_cancel()  # who gives up waiting cancels nobody else
+        # A caller that gives up waiting must not cancel the others.
+        self._landed.set_running_or_notify_cancel()
 
     @contextmanager
     def led_from_here(self) -> Generator[None]:
@@ -50,7 +51,7 @@ class Flight:
             _leading.reset(token)
 
     def land(self) -> None:
-        """Wake those who wait. Called once, when the next pass may begin."""
+        """Wake the callers that wait. Called once, when the next pass may begin."""
         self._landed.set_result(None)
 
     def failure_at(self, digest: bytes) -> Summary | None:

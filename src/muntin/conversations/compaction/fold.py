@@ -1,8 +1,7 @@
 """Which messages a pass folds into the recap, and which must stay as they are.
 
-What stays: the newest messages, the newest message of the user wherever it is, what is pinned,
-calls that nobody has answered, and notes the library put in; and of each tool round that is touched
-by one of these, all of it. The rest is folded. A pure function of what a trail knows.
+Kept are the newest messages, the open request, pinned messages, calls that may still be answered
+and notes of the library; a tool round is kept whole if any part of it is. The rest is folded.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def _open_places(trail: Trail, most: int) -> list[int]:
 
 
 def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
-    """Return a recap that holds back what is due of the messages it covers; itself if it does.
+    """Return a recap that excludes covered messages which must stay; unchanged if there are none.
 
     Messages that were taken back leave others the newest, and one may be pinned after it was
     folded: what was right to fold then must stand beside the recap now.
@@ -126,8 +125,8 @@ def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
 def choose_fold(trail: Trail, recap: Recap | None, due: set[int], *, waiting: int) -> Fold:
     """Choose what a pass folds.
 
-    A call that nobody answered may still wait for its result. The newest such calls stay while
-    they are small; older ones are folded, or they would switch compaction off in the end.
+    A call without a result may still be waiting for it. The newest such calls stay while they are
+    small; older ones are folded, because a history of dead calls could not be compacted any more.
 
     Args:
         trail: The conversation.
@@ -160,7 +159,7 @@ def choose_fold(trail: Trail, recap: Recap | None, due: set[int], *, waiting: in
     if len(fold) == recaps and recaps < 2:  # a recap alone is not summarised again
         return Fold(places=(), tokens=0, covered=0, held=())
     places = tuple(live[at] for at in fold)
-    # What was held may be all there is to fold. The recap still tells of all it told of before.
+    # Held messages may be all there is to fold. The recap still covers what it covered before.
     covered = bisect_left(trail.spoken, max(places[-1] + 1, end))
     ordinals = [bisect_left(trail.spoken, live[at]) for at in sorted(keep) if kinds[at] != "note"]
     held = tuple(ordinal for ordinal in ordinals if ordinal < covered)

@@ -57,7 +57,7 @@ class CompactionOutcome:
     tokens_after: int
     """Tokens of what was returned, counted the same way."""
     covered: int = 0
-    """Messages of the history that the recap stands for."""
+    """Messages of the history that the recap covers."""
     folded: tuple[str, ...] = ()
     """What this call newly put into the recap: message ids, digests where there is no id."""
     interrupted: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ Between passes the recap stays byte for byte what it was and only the verbatim t
 `keep_recent` messages back to the trigger, so a provider's prompt cache keeps what it has and a
 long chat costs a model call now and then instead of one per message.
 
-Everything here happens under one lock and asks nobody: summaries are made outside, by the doors.
+Everything here happens under one lock and makes no request: `compactor` asks for summaries.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muntin.conversations.asking import Asking, Summary
+from muntin.conversations.compaction.composing import Composer
 from muntin.conversations.compaction.flight import Flight
 from muntin.conversations.compaction.fold import (
     Fold,
@@ -77,6 +78,7 @@ class Passes:
             rules.prompts, rules.counter, entry_tokens=max(1, rules.window // 4)
         )
         self._form = RecapText(prefix=rules.prefix, prompts=rules.prompts)
+        self._composer = Composer(form=self._form, counts=self._counts, role=rules.recap_role)
         self._recapper = Recapper(counter=rules.counter, form=self._form)
         self._ratio = getattr(rules.counter, "ratio", None)
         self._lock = threading.Lock()
@@ -142,7 +144,7 @@ class Passes:
 
     def _is_over(self, found: Found, recap: Recap | None) -> bool:
         """Whether a history, with a recap or without, is over the trigger."""
-        tokens = found.before - self._saved(found.trail, recap)
+        tokens = found.before - self._composer.saved(found.trail, recap)
         messages = len(found.messages)
         if recap is not None:
             messages -= covered_end(found.trail, recap)
@@ -256,10 +258,13 @@ class Passes:
         for recap in self._memory.recaps_of(trail):
             self._memory.serve(trail, recap)
             whole = holding(trail, recap, due)
-            if whole is recap or self._saved(trail, whole) > 0:
+            if whole is recap or self._composer.saved(trail, whole) > 0:
                 return whole
         self._memory.serve(trail, None)
         return None
+
+    def _tokens_now(self, found: Found) -> int:
+        return found.before - self._composer.saved(found.trail, found.recap)
 
     def _pinned(self, trail: Trail) -> list[int]:
         pinned = self.rules.pinned
@@ -272,7 +277,7 @@ class Passes:
         role = self.rules.recap_role
         said_by = ("system", "user") if role == "system" else (role,)
         if mark and view.role in said_by and view.text.startswith(mark):
-            # Anybody but the system can type the prefix, so theirs must be one of ours.
+            # A user can type the prefix, so a user's recap must be a known one.
             text = self._form.read(view.text)[0]
             if (
                 view.injected
@@ -285,41 +290,6 @@ class Passes:
         if view.role in ("user", "system") and is_state_block(view.text):
             return "note"
         return "said"
-
-    def _note(self, trail: Trail, recap: Recap) -> Any:
-        text = self._form.write(recap.text, recap.rules, framed=recap.framed)
-        role = self.rules.recap_role
-        if role == "system" and trail.strict:
-            role = "user"
-        return trail.entries[0].shape.note(text, role)
-
-    def _note_tokens(self, trail: Trail, recap: Recap | None) -> int:
-        if recap is None:
-            return 0
-        if not trail.recap_tokens:
-            measured = self._counts.measure(self._note(trail, recap))
-            trail.recap_tokens = measured.tokens - FRAMING_TOKENS
-        return trail.recap_tokens
-
-    def _saved(self, trail: Trail, recap: Recap | None) -> int:
-        """Count what a recap saves: what it stands for, less what it takes itself."""
-        if recap is None:
-            return 0
-        held = sum(trail.entries[at].tokens for at in held_places(trail, recap))
-        covered = trail.totals[covered_end(trail, recap)]
-        return covered - held - self._note_tokens(trail, recap)
-
-    def _tokens_now(self, found: Found) -> int:
-        return found.before - self._saved(found.trail, found.recap)
-
-    def _composed(self, found: Found, recap: Recap) -> list[Any]:
-        trail, lead = found.trail, found.lead
-        return [
-            *found.messages[:lead],
-            self._note(trail, recap),
-            *(trail.messages[at] for at in held_places(trail, recap)),
-            *found.messages[lead + covered_end(trail, recap) :],
-        ]
 
     # --- answering ------------------------------------------------------------------------------
 
@@ -350,7 +320,7 @@ class Passes:
             shortened=verdict.shortened if verdict else False,
             error=verdict.error if verdict else None,
         )
-        messages = self._composed(found, recap) if recap else history
+        messages = self._composer.composed(found, recap) if recap else history
         return Compaction(messages=messages, outcome=outcome)
 
     # --- planning -------------------------------------------------------------------------------
@@ -364,7 +334,7 @@ class Passes:
     def _cap(self, found: Found, fold: Fold, gain: int) -> tuple[int, int]:
         """Return the tokens a recap may take, and by how many it may exceed what it replaces."""
         rules, slack = self.rules, 0
-        before = fold.tokens + self._note_tokens(found.trail, found.recap)
+        before = fold.tokens + self._composer.note_tokens(found.trail, found.recap)
         if before < _SMALL_TOKENS and rules.trigger_tokens < _SMALL_TRIGGER:
             slack = _SMALL_SLACK
         allowed = before + slack if slack else before - gain

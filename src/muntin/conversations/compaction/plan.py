@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ("Found", "Pass", "RecapRole", "Rules")
 
 RecapRole: TypeAlias = Literal["system", "user", "assistant"]
-"""Who may say a recap."""
+"""Roles a recap can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

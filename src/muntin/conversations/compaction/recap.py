@@ -1,7 +1,7 @@
 """A recap and the form it is saved in.
 
-It names the messages it stands for by the digest of the prefix they form, so it can be saved,
-loaded in another process, and is never mistaken for the recap of another conversation.
+A recap identifies the messages it covers by the digest of the prefix they form. So it can be saved
+and loaded in another process, and is never mistaken for the recap of another conversation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REQUIRED, _OPTIONAL = {"digest", "covered", "held", "text"}, {"rules", "framed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recap:
-    """Stand for the first messages of a conversation."""
+    """The recap of the first messages of a conversation."""
 
     digest: str
     """Digest of the covered prefix, as hex."""
@@ -66,10 +66,10 @@ def read_recaps(saved: Mapping[str, Any]) -> list[Recap]:
             raise StateVersionError(
                 f"recaps were saved as {schema!r}, this version reads {SCHEMA!r}"
             )
-        raise StateCorruptError(f"these are no saved recaps: the schema is {schema!r}")
+        raise StateCorruptError(f"not saved recaps: schema is {schema!r}")
     entries = saved.get("recaps")
     if not isinstance(entries, list):
-        raise StateCorruptError("these are no saved recaps: 'recaps' is not a list")
+        raise StateCorruptError("not saved recaps: 'recaps' is not a list")
     return [_read(entry) for entry in cast("list[object]", entries)]
 
 
@@ -82,7 +82,7 @@ def _read(saved: object) -> Recap:
     shown = repr(saved)[:200]
     entry = cast("dict[str, Any]", saved) if isinstance(saved, dict) else {}
     if not entry.keys() >= _REQUIRED or not entry.keys() <= _REQUIRED | _OPTIONAL:
-        raise StateCorruptError(f"this is no saved recap: {shown}")
+        raise StateCorruptError(f"not a saved recap: {shown}")
     digest, covered, held, text = (entry[key] for key in ("digest", "covered", "held", "text"))
     if type(covered) is not int or covered < 1:
         raise StateCorruptError(f"a saved recap covers {covered!r} messages")

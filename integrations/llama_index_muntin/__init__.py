@@ -1,6 +1,6 @@
 """muntin for LlamaIndex: nodes, history and tool results inside one window.
 
-A postprocessor for retrieved nodes, a memory, agents whose steps stay inside the window, and one
+A postprocessor for retrieved nodes, a memory, agents with steps fitted to the window, and one
 ledger they share. Install with `pip install "muntin[llama-index]"`.
 """
 

@@ -1,7 +1,7 @@
 """Translate between LlamaIndex's messages and the core's: the one place that knows both.
 
-Nothing that is given is changed, and what is handed out is a copy: a caller who rewrites it (agents
-rewrite the text of the last message) does not reach what is stored.
+Nothing that is given is changed, and what is returned is a copy: a caller that rewrites it (agents
+rewrite the text of the last message) does not change what is stored.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _MESSAGE = "llama_index.message"
 
 
 class LiteralText(TextBlock):
-    """A text that is no template.
+    """A text that is not a template.
 
     The chat engines put the history into a prompt *template*, so a user's `{context_str}` would
-    come out as the retrieved documents. A block of this class stands as it is.
+    come out as the retrieved documents. A block of this class is never filled in.
     """
 
     @property
@@ -122,7 +122,7 @@ def from_muntin(message: Message) -> ChatMessage:
 
 
 def as_chat_message(message: Any) -> ChatMessage:
-    """Return a message of any shape as a chat message: a stand-in, or a note in its shape."""
+    """Return a message of any shape as a chat message: one made of it, or a note."""
     if isinstance(message, ChatMessage):
         return message
     if isinstance(message, Message):
@@ -160,7 +160,7 @@ def _neutral_block(block: Any) -> Block:
 
 
 def _made(message: Message) -> ChatMessage:
-    """Make a chat message of one that never was one, or is one no more."""
+    """Make a chat message of one that was not one before, or was changed."""
     content = message.content
     blocks: list[Any] = (
         ([TextBlock(text=content)] if content or not message.tool_calls else [])
@@ -217,7 +217,7 @@ def _wire_call(call: ToolCall) -> dict[str, Any]:
 
 
 def text_of_messages(messages: Sequence[ChatMessage]) -> str:
-    """Write messages as a transcript, a line each: who, and what they said."""
+    """Write messages as a transcript, a line each: the role and the text."""
     lines: list[str] = []
     for message in messages:
         seen = SHAPE.view(message)

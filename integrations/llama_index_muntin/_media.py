@@ -1,7 +1,7 @@
-"""What a node carries besides its text: pictures, sound and video, named and priced.
+"""Media of a node: pictures, sound and video, with an id and a price.
 
 A synthesizer of a model that sees sends them along, so they take their place in a budget at the
-price of the core's table. A name tells one picture from another without looking at what was
+price of the core's table. An id distinguishes one picture from another without reading what was
 written about it; it is made of the bytes, the path or the link, and nothing is ever fetched.
 """
 
@@ -26,8 +26,8 @@ __all__ = ("PricedCounter", "mark_of_media", "name_of_media")
 
 _KINDS: tuple[MediaKind, ...] = ("image", "audio", "video")
 _MARK = "\ufdd0"
-"""Stands around a price in a text. Unicode keeps it for uses like this; where somebody else's text
-holds it, that text costs more, never less."""
+"""Encloses a price in a text. Unicode reserves it for internal use; a foreign text that holds it
+costs more, never less."""
 _PRICE = re.compile(f"{_MARK}([0-9]{{1,9}}){_MARK}")
 
 

@@ -1,7 +1,7 @@
 """Read LlamaIndex messages through the neutral view, and write changes back as copies.
 
 Calls live in `ToolCallBlock`s, in `additional_kwargs["tool_calls"]` as whatever objects or dicts a
-provider's integration put there, or in both; the view counts each once. Blocks are told apart by
+provider's integration put there, or in both; the view counts each once. Blocks are distinguished by
 their `block_type`, because older versions of the core know fewer of them. `SHAPE` is found through
 the entry point group `muntin.shapes`, so the core reads these messages without knowing LlamaIndex.
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ("SHAPE", "LlamaIndexShape", "answered_call", "calls_of")
 
 _SILENT = frozenset({"cache"})
-"""Blocks that say nothing to the model."""
+"""Blocks without content for the model."""
 _MEDIA = {"image": "image", "audio": "audio", "video": "video", "document": "data"}
 """Field of each media block that holds its bytes, in base64."""
 _TYPES = ("image_mimetype", "video_mimetype", "document_mimetype", "format")
@@ -153,7 +153,7 @@ def calls_of(message: ChatMessage) -> tuple[ToolCall, ...]:
 
 
 def _calls_beside(kwargs: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Read the calls that stand beside the blocks, as this or that provider writes them."""
+    """Read the calls outside the blocks, in the form of any provider."""
     given = kwargs.get("tool_calls")
     entries: list[Any] = (
         list(cast("Sequence[Any]", given)) if isinstance(given, list | tuple) else []
@@ -168,7 +168,7 @@ def _calls_beside(kwargs: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def _call_entry(entry: Any) -> dict[str, Any]:
-    """Bring one call into the dict of a chat completion, whoever wrote it."""
+    """Return one call as the dict of a chat completion, from any form."""
     plain = as_block(_plain(entry)) or {"name": str(entry)}
     if "tool_name" in plain:  # LlamaIndex's own selection
         return {

@@ -58,7 +58,7 @@ def with_window(
     target: float = 0.8,
     summarizer: Any = None,
 ) -> AgentT:
-    """Return the same agent, each of whose steps fits the window of its model.
+    """Return the same agent, with every step fitted to the window of its model.
 
     Works for FunctionAgent, ReActAgent and CodeActAgent and what derives from them, alone and in an
     AgentWorkflow, streaming or not. Old steps are cut first and leave a note of facts; results that
@@ -70,15 +70,15 @@ def with_window(
 
     Args:
         agent: The agent.
-        window: The window in tokens, where the model does not know it.
-        output_reserve: Tokens kept free for the answer. `None` takes what the model says, at most
+        window: The window in tokens, if the model does not report it.
+        output_reserve: Tokens kept free for the answer. `None` takes the model's own, at most
             half of the window.
         ledger: Account of the window, if one is shared; it takes the place of these two.
         results: Keeps the originals of shortened results. `None` keeps them in memory.
         counter: Counts tokens. `None` takes the ledger's, else the model's.
         target: Share of the window less the answer that a cut brings a request down to, in (0, 1].
-        summarizer: Writes recaps of old steps beside their facts: a LlamaIndex model, or anything
-            `muntin` takes as one. `None` asks no model.
+        summarizer: Writes recaps of old steps in addition to their facts: a LlamaIndex model, or
+            anything `muntin` takes as one. `None` asks no model.
 
     Raises:
         ConfigurationError: It is not an agent, the window is unknown, or a number is out of range.
@@ -131,7 +131,7 @@ def with_window(
     )
     fitter = StepFitter(steps_of(windowed), keeper=keeper, counter=counts, store=store)
     object.__setattr__(windowed, _STEPS, fitter)
-    Workflow.__init__(  # its runtime knows the given agent, and has to know this one
+    Workflow.__init__(  # its runtime refers to the given agent and has to refer to this one
         windowed,
         timeout=getattr(agent, "_timeout", None),
         verbose=getattr(agent, "_verbose", False),

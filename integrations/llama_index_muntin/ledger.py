@@ -2,17 +2,16 @@
 
     window = output reserve + fixed (templates, system prompt, tools) + question + context + history
 
-LlamaIndex tells none of them what the others take, and asks them in either order: the context
-engine retrieves first and then reads memory, the condense engine reads memory first. So whoever is
-asked first takes its share, and says what it took; whoever comes second takes the rest. Nobody has
-to know the order, and no order overruns the window: each subtracts what the other really took.
+LlamaIndex does not share these numbers, and its engines work in either order: the context engine
+retrieves first and then reads memory, the condense engine reads memory first. The first of the two
+takes its share and charges what it took; the second takes the rest. No order overruns the window,
+because each subtracts what the other really took.
 
-Where an engine failed half-way, what was taken for the failed turn stays charged until the same
-party is asked again or an answer is put into memory. That may cost the next turn some room, never
-the window. A question may also be asked before the last one was answered: where the party that
-began a turn asks again, of something else, although the other had its share, a new turn has begun;
-the old one is forgotten then, and not when its answer comes in at last. What was granted can always
-be charged.
+If an engine fails, the tokens of the failed turn stay charged until the same party asks again or an
+answer is put into memory. The next turn may then get fewer tokens; the window is never exceeded. A
+new question discards the unfinished turn at once: it begins when the party that began the turn asks
+about something else although the other party had its share. What was granted can always be
+charged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _ROUNDING = 24
 """Tokens by which LlamaIndex's own count of a prompt may differ from ours."""
 _Party = Literal["context", "history"]
 _GRANTS = 32
-"""Questions whose room is remembered until it is charged; more are never open at once."""
+"""Most open questions with a grant that waits for its charge."""
 
 
 class WindowLedger:
@@ -45,9 +44,9 @@ class WindowLedger:
     and its agent. Safe between threads.
 
     Args:
-        llm: The model whose window it is; its metadata say how large it is and what it writes.
-        window: The window in tokens, where the model does not know it.
-        output_reserve: Tokens kept free for the answer. `None` takes what the model says, at most
+        llm: The model; its metadata give the window and the output limit.
+        window: The window in tokens, if the model does not report it.
+        output_reserve: Tokens kept free for the answer. `None` takes the model's own, at most
             half of the window.
         system_prompt: What is sent in front of every prompt.
         fixed_tokens: Further tokens that every prompt holds. `None` takes the larger template of
@@ -145,11 +144,11 @@ class WindowLedger:
         return max(quota, self.spendable - asked - self._demand, 0)
 
     def charge_context(self, query: str, tokens: int) -> None:
-        """Say what the context took; a second charge replaces the first.
+        """Charge what the context took; a second charge replaces the first.
 
         Raises:
-            ContextWindowExceeded: It is more than there is, and more than there was when its room
-                was asked for; nothing is charged then.
+            ContextWindowExceeded: It is more than there is, and more than was granted
+                before; nothing is charged then.
         """
         with self._lock:
             room = max(self._context_room(query), self._granted.get(query, 0))
@@ -175,19 +174,19 @@ class WindowLedger:
             return max(self.spendable - asked - int((self.spendable - asked) * self.rag_ratio), 0)
 
     def charge_history(self, query: str | None, tokens: int) -> None:
-        """Say what history took; a second charge replaces the first."""
+        """Charge what history took; a second charge replaces the first."""
         with self._lock:
             self._history, self._queries["history"] = tokens, query
             if query is not None:
                 self._question = self._asked(query)
 
     def expect_history(self, tokens: int) -> None:
-        """Say what history would take if all of it were sent, so that context can use the rest."""
+        """Set what history would take if all of it were sent; context can use the rest."""
         with self._lock:
             self._demand = tokens
 
     def close_turn(self) -> None:
-        """Forget what this turn took: it was answered, or given up."""
+        """Discard the charges of this turn: it was answered or given up."""
         with self._lock:
             if self._owed:  # the answer of a turn that was forgotten when the next one began
                 self._owed -= 1
@@ -196,7 +195,7 @@ class WindowLedger:
             self._question = 0
 
     def _begin(self, party: _Party, query: str | None) -> None:
-        """Note who asks; forget the turn before where this begins one although it is open."""
+        """Note which party asks; discard an open turn if this begins a new one."""
         if self._first is None:
             self._first = party
         other: _Party = "history" if party == "context" else "context"
@@ -207,7 +206,7 @@ class WindowLedger:
             self._owed += 1
 
     def charge_fixed(self, texts: Iterable[str] = (), *, tokens: int = 0) -> None:
-        """Add what every prompt of this conversation holds besides.
+        """Add tokens that every prompt of this conversation holds.
 
         Raises:
             ConfigurationError: Nothing is left to divide then; nothing is added.
@@ -244,7 +243,7 @@ class WindowLedger:
         return 0 if query is None else self.counter(query) + FRAMING_TOKENS
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WindowLedger:
-        """Stay one: whoever copies a memory still speaks of the same window."""
+        """Return the same ledger: a copied memory still shares the window."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -259,7 +258,7 @@ def _template_tokens(counter: TokenCounter) -> int:
     """Count what decides whether an engine splits its context: the larger template, and padding.
 
     The engines refine an answer over the parts of a split context, one model call each, and keep
-    room for that answer even where nothing needs to be split.
+    space for that answer even if nothing needs to be split.
     """
     from llama_index.core.chat_engine import condense_plus_context, context
     from llama_index.core.response_synthesizers import refine

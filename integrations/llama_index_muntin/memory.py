@@ -67,8 +67,8 @@ class CompactingMemory(LivingMemory):
     """Remember a conversation, and return what fits the window.
 
     Leading system messages and the open question are always sent; tool calls keep their results,
-    broken pairs are mended; what no longer fits is folded into a recap, and folded turns that speak
-    of the question come back word for word. Use it wherever LlamaIndex takes a memory: chat
+    broken pairs are mended; what no longer fits is folded into a recap, and folded turns about the
+    question come back word for word. Use it wherever LlamaIndex takes a memory: chat
     engines, agents, workflows. Make it with `from_defaults`.
 
     ```python
@@ -112,7 +112,7 @@ class CompactingMemory(LivingMemory):
     summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
     chat_store: Any = Field(default=None, exclude=True, description="A chat store.")
     results: Any = Field(default=None, exclude=True, description="A ToolResultStore.")
-    token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
+    token_counter: Any = Field(default=None, exclude=True, description="A counter object.")
     embed_model: Any = Field(default=None, exclude=True, description="An embedding model.")
 
     _rules: Rules = PrivateAttr()
@@ -319,9 +319,9 @@ class CompactingMemory(LivingMemory):
         """Return copies of the messages to send.
 
         Args:
-            input: The question: folded turns that speak of it come back, and it makes room for
-                itself if it has not been put yet. `None` takes the newest message of the user.
-            initial_token_count: Tokens that are sent besides.
+            input: The question: folded turns about it come back, and its tokens are set aside if it
+                has not been put yet. `None` takes the newest message of the user.
+            initial_token_count: Tokens of everything else that is sent.
             kwargs: Arguments of other memories; they change nothing here.
 
         Raises:
@@ -360,7 +360,7 @@ class CompactingMemory(LivingMemory):
         """Return copies of all messages, the folded ones included.
 
         Args:
-            status: `ACTIVE` leaves out the messages that only the recap stands for, `ARCHIVED`
+            status: `ACTIVE` leaves out the messages that only the recap covers, `ARCHIVED`
                 returns these alone; `None` returns all.
         """
         if self._mirror is not None:
@@ -486,7 +486,7 @@ class CompactingMemory(LivingMemory):
         await self.aset([])
 
     def _noted(self, messages: Sequence[ChatMessage]) -> None:
-        """Tell the ledger what came in; an answer closes the turn."""
+        """Report new messages to the ledger; an answer closes the turn."""
         self._expect()
         if any(is_answer(message) for message in messages):
             self._room.close_turn()

@@ -2,7 +2,7 @@
 
 `Memory` gives a block the messages it flushes and asks it for text at every read. This block keeps
 them by session, folds the oldest into a recap, and returns what fits its own budget: the recap, the
-turns that speak of the current question, and the newest ones.
+turns about the current question, and the newest ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
     )
     counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
     summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
-    token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
+    token_counter: Any = Field(default=None, exclude=True, description="A counter object.")
     embed_model: Any = Field(default=None, exclude=True, description="An embedding model.")
 
     _rules: Rules = PrivateAttr()

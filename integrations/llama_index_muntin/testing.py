@@ -1,4 +1,4 @@
-"""A model that says what it is told to, records what it is sent, and refuses what providers refuse.
+"""A model with scripted replies that records its requests and refuses what providers refuse.
 
 `StrictLLM` is a `FunctionCallingLLM` for tests: each request is checked as a provider would check
 it (window, pairs of calls and results, empty messages) before the next scripted reply is given.
@@ -87,11 +87,11 @@ class StrictLLM(FunctionCallingLLM):
     Args:
         replies: What to answer, in order, or a function of the messages that were sent.
         window: Tokens of its context window.
-        num_output: Tokens it writes at most; they have to fit the window beside each request.
-        model: Name of the model it stands for.
+        num_output: Tokens it writes at most; each request must leave them in the window.
+        model: Name of the model it imitates.
         counter: How this provider counts. `None` takes the counter of the model.
-        provider: Whose rules apply where they differ.
-        form: Where calls are put: into blocks, or beside them as older integrations do.
+        provider: Provider to follow where their rules differ.
+        form: Where calls are put: into blocks or, as older integrations do, `additional_kwargs`.
 
     ```python
     from llama_index.core.llms import ChatMessage
@@ -111,7 +111,9 @@ class StrictLLM(FunctionCallingLLM):
     window: int = Field(default=8000, description="Tokens of the context window.")
     num_output: int = Field(default=256, description="Tokens it writes at most.")
     model: str = Field(default="gpt-4o", description="Name of the model.")
-    provider: Literal["openai", "anthropic"] = Field(default="openai", description="Whose rules.")
+    provider: Literal["openai", "anthropic"] = Field(
+        default="openai", description="Provider to follow."
+    )
     form: Literal["block", "kwargs"] = Field(default="block", description="Where calls are put.")
     counter: Any = Field(default=None, exclude=True, description="How tokens are counted.")
 
@@ -139,7 +141,7 @@ class StrictLLM(FunctionCallingLLM):
 
     @property
     def metadata(self) -> LLMMetadata:
-        """What it says of itself."""
+        """Window, output limit and name of the model."""
         return LLMMetadata(
             context_window=self.window,
             num_output=self.num_output,
@@ -328,7 +330,7 @@ class StrictLLM(FunctionCallingLLM):
 
 
 def _pieces(answer: ChatMessage) -> Iterable[ChatResponse]:
-    """Say a message word by word, calls at the end."""
+    """Stream a message word by word, calls at the end."""
     said = ""
     for word in (answer.content or "").split(" ") if answer.content else ():
         delta = f" {word}" if said else word

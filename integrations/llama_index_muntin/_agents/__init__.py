@@ -1,6 +1,6 @@
 """Steps of an agent: how each kind keeps them, and how a request is fitted and accounted.
 
-It decides what an agent sees of its own steps. It does not know how memories work.
+It decides what an agent sees of its own steps. It does not import memories.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The final answer that `early_stopping_method="generate"` forces: asked inside the window.
 
 The workflow asks it of what the memory returns, without a step that could be fitted. So for this
-one request a stand-in takes the place of the memory in the context. It returns fitted messages,
+one request a substitute takes the place of the memory in the context. It returns fitted messages,
 passes everything else on, and puts the memory back before the model is asked.
 """
 
@@ -34,14 +34,14 @@ async def is_forced_next(ctx: Any) -> bool:
 
 
 class ForcedAnswer:
-    """Stand in for a memory while the final answer is asked.
+    """Take the place of a memory while the final answer is asked.
 
     Args:
         ctx: Context of the workflow.
         memory: The memory.
         system_prompt: Prompt of the agent, which the workflow puts in front.
         asked: The question; `None` if it is not known.
-        fit: Fits messages beside a number of tokens.
+        fit: Fits messages, given the tokens that are added to them.
         counter: Counts tokens.
     """
 

@@ -158,7 +158,7 @@ class StepFitter:
     async def make_storable(self, ctx: Any) -> None:
         """Cut what no memory could send again: a result of code over half the window.
 
-        CodeActAgent gives it the role of the user, whose words a memory never shortens.
+        CodeActAgent gives it the role of the user, and a memory never shortens user messages.
         """
         items: list[Any] = await ctx.store.get(self._steps.key, default=[])
         cut = self._steps.storable(items, self._shortened)
@@ -192,7 +192,7 @@ class StepFitter:
 
 
 def _accounted(request: RequestAccount, added: int) -> FittedMessages[list[Any]]:
-    """Return a request as a fit, whose report adds up to the window.
+    """Return a request as a fit with a report that adds up to the window.
 
     Args:
         request: The request.

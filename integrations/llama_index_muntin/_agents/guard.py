@@ -1,7 +1,7 @@
 """The context in which an agent takes a fitted step: what it sees, and what it may send.
 
-It stands between the agent and its workflow with the public surface alone: a store that shows the
-fitted steps and adds new ones to the real ones, and an event stream on which a request goes by
+It wraps the context of the workflow and uses its public methods alone: a store that shows the
+fitted steps and adds new ones to the real ones, and an event stream on which every request appears
 before it is sent. It fits nothing itself.
 """
 
@@ -26,7 +26,7 @@ class Overrun(Exception):  # noqa: N818 - never leaves this package
 
 
 class GuardedContext:
-    """A context that shows the fitted steps, and lets nothing too large be sent."""
+    """A context that shows the fitted steps and stops requests that are too large."""
 
     def __init__(
         self, ctx: Any, key: str, shown: list[Any], check: Callable[[Sequence[Any]], int]
@@ -38,7 +38,7 @@ class GuardedContext:
 
     @property
     def is_running(self) -> bool:
-        """Always: an agent writes what it is about to send only where somebody runs it."""
+        """Always true: an agent writes its request to the stream only while it runs."""
         return True
 
     def write_event_to_stream(self, event: Any) -> None:
@@ -75,7 +75,7 @@ class FittedStore:
             real: list[Any] = await self._store.get(path, default=[])
             await self._store.set(path, [*real, *value[before:]])
             self._shown = list(value)
-        else:  # not an addition: whoever writes this means all of it
+        else:  # not an addition: the agent replaces all steps
             await self._store.set(path, value)
             self._shown = list(value)
 

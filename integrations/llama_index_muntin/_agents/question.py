@@ -75,7 +75,7 @@ def with_question(
     """Pin the question if it is not the newest message of the user.
 
     Returns:
-        The messages with a stand-in for the question, and the message it stands for.
+        The messages with a pinned copy of the question, and the message it was copied from.
     """
     users = [at for at, message in enumerate(messages) if message.role is MessageRole.USER]
     for at in reversed(users):

@@ -1,9 +1,10 @@
-"""How each kind of agent keeps its own steps, and how they look to whoever fits a conversation.
+"""How each kind of agent keeps its own steps, and the messages that represent them in a fit.
 
 A fit keeps a call with its result. FunctionAgent writes both as such. ReActAgent keeps reasoning
-steps, and CodeActAgent says results as the user, where they would pass for the newest question; so
-theirs are shown to the fit as rounds of calls under an id, and translated back by it. What a step
-did is the argument of its call, as a digest: only the same action again supersedes a result.
+steps, and CodeActAgent gives results the role of the user, so they would be taken for the newest
+question. Their steps are therefore fitted as rounds of calls under an id, and translated back by
+it. The argument of such a call is a digest of the action: only the same action again supersedes a
+result.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Steps:
         return items
 
     def told(self, items: Sequence[Any]) -> list[ChatMessage]:
-        """Return the steps as messages a memory can keep, calls that nobody answered answered."""
+        """Return the steps as messages a memory can keep, open calls answered by a note."""
         messages: list[ChatMessage] = list(items)
         answered = {
             result.call_id for message in messages for result in SHAPE.view(message).results
@@ -77,11 +78,11 @@ class _RoundSteps(Steps):
     """Steps that are shown to the fit as rounds under an id."""
 
     def is_result(self, item: Any) -> bool:
-        """Say whether a step is the result of the one before it."""
+        """Return whether a step is the result of the one before it."""
         raise NotImplementedError
 
     def text(self, item: Any) -> str:
-        """Return what a step says."""
+        """Return the text of a step."""
         raise NotImplementedError
 
     def with_text(self, item: Any, text: str) -> Any:
@@ -89,7 +90,7 @@ class _RoundSteps(Steps):
         raise NotImplementedError
 
     def action(self, item: Any) -> str:
-        """Return what a step did; two that did the same say the same here."""
+        """Return the action of a step as text; equal actions have equal texts."""
         return self.text(item)
 
     def shown(self, items: Sequence[Any]) -> list[Any]:
@@ -116,15 +117,15 @@ class _RoundSteps(Steps):
         return messages
 
     def _back(self, message: Any, items: Sequence[Any]) -> Any:
-        """Return the step a message stands for; `None` for a message of the conversation."""
+        """Return the step that a message represents; `None` for a message of the conversation."""
         if not isinstance(message, dict):
             return None
-        stand_in = cast("dict[str, Any]", message)
-        mark = str(stand_in.get(_ID, ""))
+        shown = cast("dict[str, Any]", message)
+        mark = str(shown.get(_ID, ""))
         if not mark.startswith("step-"):
             return None
         item = items[int(mark.removeprefix("step-"))]
-        text: str = stand_in["content"]
+        text: str = shown["content"]
         return item if text == self.text(item) else self.with_text(item, text)
 
 
@@ -135,16 +136,16 @@ class ReasoningSteps(_RoundSteps):
         super().__init__(agent)
         self.key = agent.reasoning_key
 
-    def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:  # noqa: ARG002 - told in its system prompt
-        """Return nothing: tools are told in the system prompt."""
+    def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:  # noqa: ARG002 - listed in its system prompt
+        """Return nothing: the system prompt lists the tools."""
         return []
 
     def is_result(self, item: BaseReasoningStep) -> bool:
-        """Say whether a step is an observation."""
+        """Return whether a step is an observation."""
         return isinstance(item, ObservationReasoningStep)
 
     def text(self, item: BaseReasoningStep) -> str:
-        """Return what a step says; of an observation, what was observed."""
+        """Return the text of a step; of an observation, what was observed."""
         if isinstance(item, ObservationReasoningStep):
             return item.observation
         return item.get_content()
@@ -156,7 +157,7 @@ class ReasoningSteps(_RoundSteps):
         return item
 
     def action(self, item: BaseReasoningStep) -> str:
-        """Return the tool and what it was given, whatever was thought before."""
+        """Return the tool and its arguments, without the thought."""
         if isinstance(item, ActionReasoningStep):
             given = cast("dict[str, Any]", item.action_input)  # pyright: ignore[reportUnknownMemberType] - theirs is a bare Dict
             return f"{item.action} {canonical_json(given)}"
@@ -189,11 +190,11 @@ class CodeSteps(_RoundSteps):
         return schemas_of([tool for tool in tools if tool.metadata.name == "handoff"])
 
     def is_result(self, item: ChatMessage) -> bool:
-        """Say whether a message is what a run of code came back with."""
+        """Return whether a message is the result of a run of code."""
         return item.role in (MessageRole.USER, MessageRole.TOOL)
 
     def text(self, item: ChatMessage) -> str:
-        """Return what a message says."""
+        """Return the text of a message."""
         return item.content or ""
 
     def with_text(self, item: ChatMessage, text: str) -> ChatMessage:
@@ -209,7 +210,7 @@ class CodeSteps(_RoundSteps):
         ], []
 
     def storable(self, items: list[Any], shorten: Callable[[str], str]) -> list[Any]:
-        """Cut results, which are said as the user's, to what `shorten` leaves of them."""
+        """Cut results, which have the role of the user, to what `shorten` leaves of them."""
         kept = [self._storable(_said(item), shorten) for item in items]
         same = all(one is other for one, other in zip(kept, items, strict=True))
         return items if same else kept
@@ -227,7 +228,7 @@ class CodeSteps(_RoundSteps):
 
 
 def steps_of(agent: Any) -> Steps:
-    """Say how an agent keeps its steps; one nobody knows is taken for one with a scratchpad."""
+    """Return how an agent keeps its steps; an unknown kind is taken for one with a scratchpad."""
     if isinstance(agent, ReActAgent):
         return ReasoningSteps(agent)
     if isinstance(agent, CodeActAgent):
@@ -236,7 +237,7 @@ def steps_of(agent: Any) -> Steps:
 
 
 def _said(item: ChatMessage) -> ChatMessage:
-    """Say a result as the user's, as all results of code are: the agent keeps no call for it."""
+    """Give a result the role of the user, as results of code have it: the agent keeps no call."""
     if item.role is not MessageRole.TOOL:
         return item
     kwargs = {key: value for key, value in item.additional_kwargs.items() if key != "tool_call_id"}
@@ -244,6 +245,6 @@ def _said(item: ChatMessage) -> ChatMessage:
 
 
 def _digest(action: str) -> str:
-    """Write the arguments of a stand-in call: short, because the step says it in full."""
+    """Write the arguments of a substitute call: short, the text of the step holds it in full."""
     mark = hashlib.blake2b(action.encode("utf-8", "replace"), digest_size=6).hexdigest()
     return json.dumps({"digest": mark})

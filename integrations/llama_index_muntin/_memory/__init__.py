@@ -1,6 +1,6 @@
 """Messages of one conversation: what is kept, what is sent, and how both are stored.
 
-It decides what a memory folds, recalls and writes. It does not know agents or nodes.
+It decides what a memory folds, recalls and writes. It does not import agents or nodes.
 """
 
 from __future__ import annotations

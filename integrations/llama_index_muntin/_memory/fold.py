@@ -51,7 +51,7 @@ class Fold:
     """A planned fold."""
 
     live: list[ChatMessage]
-    """Live part; the recap has the role of the system, by which a compactor knows it."""
+    """Live part; the recap has the role of the system, by which a compactor recognises it."""
     tokens: int
     """Tokens of the live part."""
     positions: dict[int, int]

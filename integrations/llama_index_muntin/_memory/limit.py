@@ -1,7 +1,7 @@
-"""What a history may take: its own limit, and of a window that is shared what the others leave.
+"""Tokens a history may take: its own limit, and what others leave of a shared window.
 
-A question that is not part of the history yet makes room for itself. A limit that is the ledger's
-own quota binds nobody: what the context leaves idle comes on top of it.
+The tokens of a question that is not part of the history yet are set aside. The quota of a ledger is
+not a hard limit: what the context leaves idle is added to it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ("HistoryRoom", "history_limit")
 
 _MOST_OF_WINDOW = 0.75
-"""Share of a window less the answer that history may take where nobody says what else is sent."""
+"""Share of a window less the answer for history, where the rest of the prompt is unknown."""
 
 
 class HistoryRoom:
-    """Say what a history may take, and what it took.
+    """Compute what a history may take, and charge what it took.
 
     Args:
         limit: Tokens it may take at most.
@@ -40,7 +40,7 @@ class HistoryRoom:
         self._limit = None if theirs else limit
 
     def granted(self, question: str | None, prefix: int) -> int:
-        """Return the tokens the messages may take beside a question and what is sent before.
+        """Return the tokens the messages may take, given a question and a prefix.
 
         Raises:
             ContextWindowExceeded: Question and prefix leave nothing.
@@ -61,17 +61,17 @@ class HistoryRoom:
         )
 
     def charge(self, question: str | None, tokens: int) -> None:
-        """Say what the messages took."""
+        """Charge what the messages took."""
         if self._ledger is not None:
             self._ledger.charge_history(question, tokens)
 
     def expect(self, tokens: int) -> None:
-        """Say what all messages would take, were all of them sent."""
+        """Set what all messages would take if all of them were sent."""
         if self._ledger is not None:
             self._ledger.expect_history(tokens if self._limit is None else min(tokens, self._limit))
 
     def close_turn(self) -> None:
-        """Say that an answer came."""
+        """Close the turn: it was answered."""
         if self._ledger is not None:
             self._ledger.close_turn()
 

@@ -1,9 +1,9 @@
-"""Give a saved form back as the memory that wrote it, while that one lives and says the same.
+"""Return the memory itself when its saved form is read while it still exists unchanged.
 
-A workflow writes its context to JSON between two runs and reads it back at once. A memory that came
-back as a copy would have parted from its store and its ledger, and from whoever holds the memory.
-So a saved form names the memory that wrote it. The name is good once: whoever reads the same form
-again means a copy, and so does whoever reads it in another process, or after the memory changed.
+A workflow writes its context to JSON between two runs and reads it back at once. A copy would be
+separated from the store, the ledger and every variable that holds the memory. So a saved form
+refers to the memory that wrote it. The reference resolves once; later reads create a copy, and so
+do reads in another process or after the memory changed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _names: weakref.WeakValueDictionary[str, LivingMemory] = weakref.WeakValueDictio
 
 
 class LivingMemory(BaseMemory):
-    """A memory that outlives its saved form."""
+    """A memory that its own saved form refers to."""
 
     _name: str = PrivateAttr(default="")
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return the memory in plain JSON types; shared objects are left out.
 
-        Who reads it first with `from_dict` gets this very memory, if it still lives and says the
-        same: a workflow's `Context` that is used again goes on with the memory it was given.
+        The first `from_dict` of it returns this very memory, if it still exists unchanged: a
+        workflow's `Context` that is used again continues with the memory it was given.
         """
         if _names.get(self._name) is not self:  # never named, or a copy of one that was
             self._name = uuid.uuid4().hex

@@ -123,7 +123,7 @@ class ConversationLog(BaseModel):
         """Return messages, copied.
 
         Args:
-            archived: Those that only the recap stands for, or those still sent; `None`: all.
+            archived: Those that only the recap covers, or those still sent; `None`: all.
         """
         with self._lock:
             held = set(self.held)

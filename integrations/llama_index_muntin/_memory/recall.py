@@ -1,8 +1,8 @@
-"""Find folded turns that speak of the question, so that they can be sent again word for word.
+"""Find folded turns about the question, so that they can be sent again word for word.
 
 ```text
 score(turn) = sum of rarity(w) over the content words w of the question that the turn holds,
-              plus, where vectors are given, how far its cosine stands out among all turns
+              plus, if vectors are given, how far its cosine exceeds the mean of all turns
 ```
 
 An index from words to turns is kept as messages are folded, so a question costs what it matches,
@@ -84,7 +84,7 @@ class FoldedTurns:
         vectors: Mapping[int, NDArray[np.float32]] | None = None,
         asked: NDArray[np.float32] | None = None,
     ) -> list[range]:
-        """Return the positions of the turns that speak of a question, best first.
+        """Return the positions of the turns about a question, best first.
 
         Args:
             question: The question.
@@ -127,7 +127,7 @@ class FoldedTurns:
     def _by_vectors(
         self, vectors: Mapping[int, NDArray[np.float32]], asked: NDArray[np.float32]
     ) -> dict[int, float]:
-        """Score turns whose cosine to the question stands out; the best one gets 1."""
+        """Score turns by how far their cosine exceeds the mean; the best one gets 1."""
         known = [at for at in self._starts if at in vectors]
         if not known:
             return {}
@@ -149,7 +149,7 @@ def _has_digit(word: str) -> bool:
 
 
 def text_of(message: ChatMessage) -> str:
-    """Return all a message says: text, calls with their arguments, results."""
+    """Return the text, the calls with their arguments and the results of a message."""
     seen = SHAPE.view(message)
     calls = (f"{call.name} {call.arguments}" for call in seen.calls)
     return "\n".join([seen.text, *calls, *(result.text for result in seen.results)])

@@ -1,7 +1,7 @@
 """Choose what a memory sends: the live part, turns recalled for the question, inside a budget.
 
 Broken pairs of calls and results are mended first. Recalled turns may take what is idle, at least a
-quarter of the budget; the core makes room for them and says of every message what became of it.
+quarter of the budget; the core cuts other turns for them and reports what became of every message.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Sendable:
     recap: str
     """The recap; `""` if nothing is folded."""
     turns: Sequence[range]
-    """Folded turns that speak of the question, best first."""
+    """Folded turns about the question, best first."""
     tail: range
     """Messages that are not folded."""
 

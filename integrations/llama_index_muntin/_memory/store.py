@@ -223,7 +223,7 @@ def _copies(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _log_failure(write: asyncio.Task[Any]) -> None:
-    """Log why a write failed whose caller was cancelled."""
+    """Log why a write failed after its caller was cancelled."""
     if not write.cancelled() and write.exception() is not None:
         logging.getLogger(__name__).error(
             "a cancelled write to a chat store failed; the store is read again at the next use",

@@ -477,12 +477,21 @@ class CompactingMemory(LivingMemory):
             await self._mirror.areplace(list(messages))
         self._expect()
 
-    def reset(self) -> None:
-        """Forget everything."""
+    def reset(self, status: MessageStatus | None = None) -> None:
+        """Forget everything.
+
+        Args:
+            status: As `Memory` takes one; `ACTIVE` forgets everything, too.
+
+        Raises:
+            ConfigurationError: It is `ARCHIVED`: the recap covers these messages.
+        """
+        _check_reset(status)
         self.set([])
 
-    async def areset(self) -> None:
-        """Forget everything."""
+    async def areset(self, status: MessageStatus | None = None) -> None:
+        """Forget everything, as `reset` does."""
+        _check_reset(status)
         await self.aset([])
 
     def _noted(self, messages: Sequence[ChatMessage]) -> None:
@@ -506,6 +515,14 @@ class CompactingMemory(LivingMemory):
 
 def _archived(status: MessageStatus | None) -> bool | None:
     return None if status is None else status == MessageStatus.ARCHIVED
+
+
+def _check_reset(status: MessageStatus | None) -> None:
+    if status == MessageStatus.ARCHIVED:
+        raise ConfigurationError(
+            "status must be None or ACTIVE, got ARCHIVED: the recap covers the archived messages, "
+            "so they are forgotten together"
+        )
 
 
 def _check_ledger(ledger: object) -> None:

@@ -17,6 +17,7 @@ _PRICED = "media are counted by the prices of the model"
 _REFUSED = {
     "memory_blocks": _NO_BLOCKS,
     "memory_blocks_template": _NO_BLOCKS,
+    "memory_blocks_concurrency": _NO_BLOCKS,
     "insert_method": _NO_BLOCKS,
     "chat_history_token_ratio": "the whole token_limit is for the history",
     "token_flush_size": "a fold leaves about three quarters of token_limit",

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from muntin.counting import TokenCounter
     from muntin.tool_results import ToolResultStore
 
-__all__ = ("Fold", "Rules", "compactor_for", "discarded", "weight")
+__all__ = ("Fold", "Rules", "compactor_for", "discarded", "recap_tokens", "weight")
 
 _KEPT = 0.76
 """Share of the limit that stays verbatim when the rest is folded."""
 _RECAP = 0.12
 """Share of the limit a recap may take."""
+_LEAST_RECAP = 12
+"""Tokens below which a recap tells nothing and would only displace messages."""
 _RESULTS = 8
 """The limit is so many times what a tool result weighs at most: long ones are cut, not folded."""
 
@@ -81,10 +83,16 @@ def compactor_for(live: Sequence[ChatMessage], limit: int, rules: Rules) -> Hist
         rules.summarizer or _Extraction(rules.counter),
         keep_recent=max(keep, 1),
         trigger_tokens=limit // 4,
-        max_summary_tokens=rules.max_summary_tokens or max(1, int(limit * _RECAP)),
+        max_summary_tokens=max(recap_tokens(limit, rules), 1),
         summary_prompt=rules.summary_prompt,
         token_counter=rules.counter,
     )
+
+
+def recap_tokens(limit: int, rules: Rules) -> int:
+    """Return the tokens a recap may take; 0 if they are too few for one."""
+    tokens = rules.max_summary_tokens or int(limit * _RECAP)
+    return tokens if tokens >= _LEAST_RECAP else 0
 
 
 def weight(message: ChatMessage, limit: int, rules: Rules) -> int:

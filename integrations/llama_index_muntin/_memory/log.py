@@ -16,7 +16,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from pydantic import BaseModel, Field, PrivateAttr, field_serializer, model_validator
 
 from llama_index_muntin._conversion import copy_of_message
-from llama_index_muntin._memory.fold import Fold, Rules, compactor_for, weight
+from llama_index_muntin._memory.fold import Fold, Rules, compactor_for, recap_tokens, weight
 from llama_index_muntin._memory.messages import is_system, owned, shared
 from llama_index_muntin._memory.recall import FoldedTurns
 from llama_index_muntin._memory.send import Recall, Sendable, Sent, send
@@ -235,7 +235,7 @@ class ConversationLog(BaseModel):
     def plan(self, limit: int, rules: Rules) -> Fold | None:
         """Plan a fold when the live part is over the limit; the caller must `end` it."""
         with self._lock:
-            if self._folding:
+            if self._folding or not recap_tokens(limit, rules):
                 return None
             live = self._live("system")
             tokens = sum(weight(message, limit, rules) for message in live)

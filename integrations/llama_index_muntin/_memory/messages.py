@@ -81,9 +81,19 @@ def _written(message: ChatMessage) -> str:
 
 
 def text_said(asked: str | ChatMessage | None) -> str | None:
-    """Return the text of a question given as text or as a message."""
+    """Return the text of a question given as text or as a message.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    given: object = asked
     if asked is None or isinstance(asked, str):
         return asked
+    if not isinstance(given, ChatMessage):
+        raise ConfigurationError(
+            f"input must be the question as a str or a ChatMessage, got {given!r:.40}: tokens of a "
+            f"prefix are initial_token_count"
+        )
     return "\n".join(block.text for block in asked.blocks if isinstance(block, TextBlock))
 
 

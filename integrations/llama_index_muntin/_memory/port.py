@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from llama_index.core.storage.chat_store import BaseChatStore
-from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore
+from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 from llama_index_muntin._memory.messages import same_messages
 from muntin.conversations import cleaned
@@ -123,16 +123,22 @@ class _DatabasePort:
 
     def read(self, key: str) -> Operation[list[ChatMessage]]:
         found = yield Call("get_messages", None, (key, None))
-        return list(found)
+        active = yield Call("count_messages", None, (key, MessageStatus.ACTIVE))
+        if active == len(found):
+            return list(found)
+        # A `Memory` archived the oldest. Some stores return these behind the others.
+        archived = yield Call("get_messages", None, (key, MessageStatus.ARCHIVED))
+        rest = yield Call("get_messages", None, (key, MessageStatus.ACTIVE))
+        return [*archived, *rest]
 
     def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
         yield Call("add_messages", None, (key, messages))
 
     def replace(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        # Of every status: some stores replace only the active ones.
+        yield Call("delete_messages", None, (key,))
         if messages:
             yield Call("set_messages", None, (key, messages))
-        else:
-            yield Call("delete_messages", None, (key,))
 
 
 class _ChatStorePort:

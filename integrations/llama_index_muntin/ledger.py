@@ -20,16 +20,18 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index_muntin._models import counter_of, reserve_of, window_of
+from llama_index_muntin._tokenizers import counter_saved, name_to_save
 from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, counter_name
-from muntin.errors import ConfigurationError, ContextWindowExceeded
+from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from muntin.counting import NamedCounter, TokenCounter
 
 __all__ = ("WindowLedger",)
 
+_VERSION = "muntin.ledger/1"
 _ROUNDING = 24
 """Tokens by which LlamaIndex's own count of a prompt may differ from ours."""
 _Party = Literal["context", "history"]
@@ -234,6 +236,71 @@ class WindowLedger:
             "idle": idle,
             "counter": counter_name(self.counter),
         }
+
+    def state(self) -> dict[str, Any]:
+        """Return the ledger in plain JSON types, to be kept in a workflow's `Context` or a file.
+
+        ```python
+        from llama_index_muntin import WindowLedger
+
+        ledger = WindowLedger(window=8192, output_reserve=1024, fixed_tokens=168)
+        ledger.charge_context("where?", 1000)
+        again = WindowLedger.from_state(ledger.state())
+        print(again.history_room("where?") == ledger.history_room("where?"))
+        #> True
+        ```
+        """
+        with self._lock:
+            return {
+                "version": _VERSION,
+                "window": self.window,
+                "output_reserve": self.output_reserve,
+                "fixed": self.fixed,
+                "rag_ratio": self.rag_ratio,
+                "counter": name_to_save(self.counter),
+                "question": self._question,
+                "context": self._context,
+                "history": self._history,
+                "demand": self._demand,
+                "granted": dict(self._granted),
+                "first": self._first,
+                "queries": dict(self._queries),
+                "owed": self._owed,
+            }
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], *, counter: TokenCounter | str | None = None
+    ) -> WindowLedger:
+        """Return the ledger that `state` was written from.
+
+        Args:
+            state: What `state` returned, here or in another process.
+            counter: Counts tokens; `None` finds the counter by its saved name.
+
+        Raises:
+            StateCorruptError: It is not what `state` writes.
+            ConfigurationError: The counter was one of the caller's own and is not given.
+        """
+        if state.get("version") != _VERSION:
+            raise StateCorruptError(
+                f"a saved ledger has the version {_VERSION!r}, got {state.get('version')!r}"
+            )
+        try:
+            ledger = cls(
+                window=state["window"],
+                output_reserve=state["output_reserve"],
+                fixed_tokens=state["fixed"],
+                rag_ratio=state["rag_ratio"],
+                counter=counter_saved(state["counter"]) if counter is None else counter,
+            )
+            ledger._question, ledger._demand = state["question"], state["demand"]
+            ledger._context, ledger._history = state["context"], state["history"]
+            ledger._granted, ledger._queries = dict(state["granted"]), dict(state["queries"])
+            ledger._first, ledger._owed = state["first"], state["owed"]
+        except KeyError as missing:
+            raise StateCorruptError(f"a saved ledger has no {missing}") from missing
+        return ledger
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={value!r}" for name, value in self.to_dict().items())

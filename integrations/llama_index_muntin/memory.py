@@ -24,19 +24,17 @@ from llama_index_muntin._memory import (
     TurnVectors,
     adrive,
     check_arguments,
-    counter_of_tokenizer,
-    counter_saved,
     database_store,
     discarded,
     drive,
     history_limit,
     is_answer,
-    name_to_save,
     port_of,
     read_other,
     text_said,
 )
 from llama_index_muntin._models import counter_of, tokenizer_of
+from llama_index_muntin._tokenizers import counter_of_tokenizer, counter_saved, name_to_save
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.errors import ConfigurationError

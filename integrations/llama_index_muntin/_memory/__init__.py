@@ -12,12 +12,7 @@ from llama_index_muntin._memory.living import LivingMemory
 from llama_index_muntin._memory.log import ConversationLog
 from llama_index_muntin._memory.messages import is_answer, text_said
 from llama_index_muntin._memory.port import adrive, drive, port_of
-from llama_index_muntin._memory.saved import (
-    counter_of_tokenizer,
-    counter_saved,
-    name_to_save,
-    read_other,
-)
+from llama_index_muntin._memory.saved import read_other
 from llama_index_muntin._memory.send import Recall
 from llama_index_muntin._memory.store import StoreMirror
 from llama_index_muntin._memory.vectors import TurnVectors
@@ -33,14 +28,11 @@ __all__ = (
     "TurnVectors",
     "adrive",
     "check_arguments",
-    "counter_of_tokenizer",
-    "counter_saved",
     "database_store",
     "discarded",
     "drive",
     "history_limit",
     "is_answer",
-    "name_to_save",
     "port_of",
     "read_other",
     "text_said",

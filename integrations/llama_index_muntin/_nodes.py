@@ -1,11 +1,11 @@
-"""Translate between LlamaIndex's nodes and the core's candidates, and make the copies handed out.
+"""Translate between LlamaIndex's nodes and the core's candidates, and copy what is returned.
 
-Nothing that is given is changed, and what is handed out is a copy that shares nothing that can
-change and can be written as UTF-8. Scores and embeddings come through; only a node whose text was
-shortened loses its embedding, because that was another text's.
+Nothing that is given is changed. What is returned is a copy that shares nothing that can change and
+can be written as UTF-8. Scores and embeddings are kept; only a node with a shortened text loses its
+embedding, because it was computed from the whole text.
 
-A candidate that was changed comes back as a node that reads as the candidate does: where its text
-no longer stands in the node's template, the model is not shown the metadata a second time.
+A candidate that was changed is returned as a node with the same text as the candidate: if the text
+no longer follows the node's template, the model is not shown the metadata a second time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NODE = "llama_index.node"
 _READ = "llama_index.read"
 """Metadata key of what was read of it: which metadata, and the content."""
 _HOLE = "\0"
-"""Stands for the text of a node where its template is looked at."""
+"""Placeholder for the text of a node when its template is read."""
 
 
 def candidate_of(
@@ -55,7 +55,7 @@ def candidate_of(
     """Make a candidate of a retrieved node, which travels along in its metadata.
 
     Args:
-        found: The node and its score. Not changed. A score that is no finite number is unknown.
+        found: The node and its score. Not changed. A score that is not a finite number is unknown.
         mode: Which metadata is part of the text: by default what a synthesizer would send.
         embedding: Its vector; `None` takes the one the node carries, if any.
 
@@ -103,13 +103,12 @@ def candidates_of(found: object, *, name: str) -> list[Candidate]:
 
 
 def by_own_words(candidate: Candidate) -> Candidate:
-    """Let a candidate that is a node be compared by what only this node says.
+    """Return a candidate that is compared by its own content alone.
 
-    That is its text without the metadata, which would make copies differ; where it has no text its
-    metadata; and where it carries media, the name of those: pictures under one caption are not one
-    picture.
+    That is its text without the metadata, which would make copies differ; if it has no text, its
+    metadata; and if it carries media, their id: pictures under one caption are not one picture.
 
-    One that never was a node, or whose text somebody changed, stays as it is.
+    A candidate that was not a node, or has a changed text, is returned unchanged.
     """
     found = _unchanged(candidate)
     if found is None:
@@ -127,7 +126,7 @@ def by_own_words(candidate: Candidate) -> Candidate:
 def with_less_metadata(candidate: Candidate, max_tokens: int, counter: TokenCounter) -> Candidate:
     """Take the longest metadata out of what a model is shown of a node, until the rest fits.
 
-    A node that says nothing else keeps them all.
+    A node without other text keeps all of them.
     """
     found = _unchanged(candidate)
     if found is None or candidate.metadata[_READ][0] is not MetadataMode.NONE:
@@ -206,9 +205,9 @@ def _unchanged(candidate: Candidate) -> NodeWithScore | None:
 
 
 def _shortened(found: NodeWithScore, text: str) -> NodeWithScore:
-    """Copy a node with a shorter text; its embedding stays behind.
+    """Copy a node with a shorter text and without its embedding.
 
-    Where it says where in its document it stands, it says so of the part that is left.
+    If the node has character positions, they are those of the part that is left.
     """
     copied = copy_of_node(found)
     node = copied.node

@@ -1,6 +1,6 @@
 """Keep every step of an agent inside its model's window.
 
-The memory of an agent does not see the steps of a run: they accumulate beside it until the model
+The memory of an agent does not see the steps of a run: they accumulate outside it until the model
 refuses. The public place to act is `take_step`. There the conversation and the steps so far are
 fitted together, and the agent takes its step in a context that shows it the fitted ones and adds
 new ones to the real ones, so the whole trajectory reaches memory in the end.

@@ -48,7 +48,7 @@ _POLICY = "muntin: de-duplicate, diversify, fit"
 
 
 class NodesChosenEvent(BaseEvent):
-    """Tell what became of every retrieved node, and of the tokens."""
+    """Report what became of every retrieved node, and of the tokens."""
 
     query: str
     """The question."""
@@ -64,7 +64,7 @@ class NodesChosenEvent(BaseEvent):
 
 
 class BudgetPostprocessor(BaseNodePostprocessor):
-    """Keep the nodes that fit a token budget: relevant, and each thing said once.
+    """Keep the nodes that fit a token budget: relevant and without duplicates.
 
     Give it a number, a model or a ledger to know the budget. Near-copies are found by the vectors
     that nodes carry, by those a `vector_store` holds, by an `embed_model`, else by their words.
@@ -102,7 +102,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         description="Similarity from which a node is a near-duplicate; above 1 none is.",
     )
     similarity: Literal["auto", "embedding", "lexical"] = Field(
-        default="auto", description="What tells near-duplicates apart."
+        default="auto", description="How near-duplicates are found."
     )
     order: Literal["selection", "lost-in-the-middle", "document"] = Field(
         default="selection", description="Order of the nodes that are kept."
@@ -269,7 +269,7 @@ def _candidates(
 
 
 def _notes(nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]) -> list[str]:
-    """Say what a reader should know of how nodes were compared."""
+    """Return notes for the report on how nodes were compared."""
     notes: list[str] = []
     bare = sum(vector is None for vector in vectors)
     if bare and len(nodes) > 1:

@@ -25,7 +25,7 @@ _KEPT = 0.76
 _RECAP = 0.12
 """Share of the limit a recap may take."""
 _LEAST_RECAP = 12
-"""Tokens below which a recap tells nothing and would only displace messages."""
+"""Tokens below which a recap holds no content and would only displace messages."""
 _RESULTS = 8
 """The limit is so many times what a tool result weighs at most: long ones are cut, not folded."""
 

@@ -8,35 +8,28 @@ fails loses nothing: the messages stay, and the budget is kept without a model.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core.storage.chat_store.base_db import MessageStatus
-from pydantic import ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import PrivateAttr
 
 from llama_index_muntin._memory import (
-    ConversationLog,
     Fold,
-    HistoryRoom,
-    LivingMemory,
+    MemorySettings,
     Recall,
-    Rules,
-    StoreMirror,
-    TurnVectors,
     adrive,
     check_arguments,
+    check_ledger,
     database_store,
     discarded,
     drive,
     history_limit,
     is_answer,
-    port_of,
     read_other,
     text_said,
 )
 from llama_index_muntin._models import counter_of, tokenizer_of
-from llama_index_muntin._tokenizers import counter_of_tokenizer, counter_saved, name_to_save
-from llama_index_muntin.ledger import WindowLedger
-from llama_index_muntin.summarizer import summarizer_for
+from llama_index_muntin._tokenizers import counter_of_tokenizer
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -45,6 +38,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.base.llms.types import ChatMessage
 
+    from llama_index_muntin.ledger import WindowLedger
     from muntin.conversations import Compaction, CompactionOutcome
     from muntin.counting import TokenCounter
     from muntin.report import AssemblyReport
@@ -53,15 +47,11 @@ if TYPE_CHECKING:
 __all__ = ("CompactingMemory", "CompactionWarning")
 
 
-_STORED = frozenset({"chat_store", "session_id", "log"})
-"""Fields that decide what is written where."""
-
-
 class CompactionWarning(UserWarning):
     """A recap could not be made: all messages are kept, unfolded."""
 
 
-class CompactingMemory(LivingMemory):
+class CompactingMemory(MemorySettings):
     """Remember a conversation, and return what fits the window.
 
     Leading system messages and the open question are always sent; tool calls keep their results,
@@ -85,88 +75,8 @@ class CompactingMemory(LivingMemory):
     ```
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    token_limit: int = Field(gt=0, description="Tokens the messages that are sent may take.")
-    log: ConversationLog = Field(
-        default_factory=ConversationLog, description="The messages, and the recap of the oldest."
-    )
-    counter: str = Field(
-        default="estimate:o200k_base", frozen=True, description="Name of the token counter."
-    )
-    max_summary_tokens: int | None = Field(
-        default=None, gt=0, description="Tokens a recap may take; None takes a share of the limit."
-    )
-    summary_prompt: str | None = Field(
-        default=None, description="Instruction for the first recap; None takes the built-in one."
-    )
-    recap_role: Literal["user", "system", "assistant"] = Field(
-        default="user", description="Role of the recap; every provider takes 'user' anywhere."
-    )
-    session_id: str = Field(
-        default="chat_history", description="Key of the conversation in a store."
-    )
-    ledger: Any = Field(default=None, exclude=True, description="A WindowLedger that is shared.")
-    summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
-    chat_store: Any = Field(default=None, exclude=True, description="A chat store.")
-    results: Any = Field(default=None, exclude=True, description="A ToolResultStore.")
-    token_counter: Any = Field(default=None, exclude=True, description="A counter object.")
-    embed_model: Any = Field(default=None, exclude=True, description="An embedding model.")
-
-    _rules: Rules = PrivateAttr()
-    _room: HistoryRoom = PrivateAttr()
     _outcome: CompactionOutcome | None = PrivateAttr(default=None)
     _report: Callable[[], AssemblyReport] | None = PrivateAttr(default=None)
-    _mirror: StoreMirror | None = PrivateAttr(default=None)
-    _vectors: TurnVectors | None = PrivateAttr(default=None)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            names = cast("dict[str, Any]", given).keys() - cls.model_fields.keys()
-            check_arguments(names - {"class_name"})
-        return cast("Any", given)
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Resolve what is kept in objects rather than in fields."""
-        super().model_post_init(context)
-        _check_ledger(self.ledger)
-        self._attach()
-        self._resolve()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field, and what depends on it."""
-        if name == "ledger":
-            _check_ledger(value)
-        elif name == "chat_store" and value is not None:
-            port_of(value)
-        super().__setattr__(name, value)
-        if name in _STORED:
-            self._attach()
-        elif name in type(self).model_fields:
-            self._resolve()
-
-    def _attach(self) -> None:
-        store = self.chat_store
-        self._mirror = None if store is None else StoreMirror(store, self.session_id, self.log)
-
-    def _resolve(self) -> None:
-        counter = self.token_counter or (self.ledger and self.ledger.counter)
-        found = counter_saved(self.counter) if counter is None else counter_of(counter)
-        object.__setattr__(self, "counter", name_to_save(found))
-        if self._vectors is None or self._vectors.model is not self.embed_model:
-            self._vectors = None if self.embed_model is None else TurnVectors(self.embed_model)
-        self._rules = Rules(
-            counter=found,
-            summarizer=summarizer_for(self.summarizer),
-            summary_prompt=self.summary_prompt,
-            max_summary_tokens=self.max_summary_tokens,
-            store=self.results,
-            recap_role=self.recap_role,
-        )
-        self._room = HistoryRoom(self.token_limit, self.ledger, found)
-        self._expect()
 
     @classmethod
     def class_name(cls) -> str:
@@ -234,7 +144,7 @@ class CompactingMemory(LivingMemory):
             ConfigurationError: A setting is unknown or contradicts another one.
         """
         check_arguments(unknown)
-        _check_ledger(ledger)
+        check_ledger(ledger)
         counter: Any = token_counter
         if tokenizer_fn is not None:
             counter = counter_of_tokenizer(tokenizer_fn)
@@ -498,18 +408,6 @@ class CompactingMemory(LivingMemory):
         if any(is_answer(message) for message in messages):
             self._room.close_turn()
 
-    def _expect(self) -> None:
-        if self.ledger is not None:  # counting is not free
-            self._room.expect(self.log.size(self._rules))
-
-    # --- copies ---------------------------------------------------------------------------------
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> CompactingMemory:
-        """Copy the messages; model, ledger, counter and stores are shared."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        fields["log"] = self.log.__deepcopy__()
-        return type(self)(**fields)
-
 
 def _archived(status: MessageStatus | None) -> bool | None:
     return None if status is None else status == MessageStatus.ARCHIVED
@@ -521,8 +419,3 @@ def _check_reset(status: MessageStatus | None) -> None:
             "status must be None or ACTIVE, got ARCHIVED: the recap covers the archived messages, "
             "so they are forgotten together"
         )
-
-
-def _check_ledger(ledger: object) -> None:
-    if ledger is not None and not isinstance(ledger, WindowLedger):
-        raise ConfigurationError(f"ledger must be a WindowLedger, got a {type(ledger).__name__}")

@@ -36,6 +36,8 @@ from muntin import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from conftest import Door
 
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -104,6 +106,41 @@ def test_a_summariser_that_fails_loses_nothing(door: Door, reply: Any) -> None:
     assert door.call(memory, "get_all") == messages
     assert size(sent) <= 400
     assert messages[-2] in sent
+
+
+REFUSED: dict[str, Callable[[str], str]] = {
+    "its input": lambda text: text,
+    "twice its input": lambda text: text + text,
+    "zero width": lambda _: "\u200b",
+    "a byte order mark": lambda _: "\ufeff",
+    "dots": lambda _: "...",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(REFUSED))
+def test_a_summary_that_is_none_is_refused_and_not_remembered(kind: str, door: Door) -> None:
+    """An echo became the recap, and the messages it stood for were gone from what is sent."""
+    memory = memory_of(400, summarizer=lambda text, _instruction: REFUSED[kind](text))
+    messages = talk(20)
+    door.call(memory, "put_messages", messages)
+    with pytest.warns(CompactionWarning, match="summary_"):
+        sent: Any = door.call(memory, "get")
+
+    assert memory.log.recap == ""
+    assert size(sent) <= 400
+    assert door.call(memory, "get_all") == messages
+
+
+def test_a_summariser_is_given_what_its_window_holds(door: Door) -> None:
+    """50,547 tokens were sent to a model with a window of 512."""
+    small = StrictLLM(lambda _: "They spoke of travel rules.", window=512, num_output=128)
+    memory = memory_of(2000, summarizer=small)
+    door.call(memory, "put_messages", talk(300))
+    door.call(memory, "get")
+
+    assert small.calls > 1
+    assert max(small.tokens) <= 512 - 128
+    assert memory.log.recap
 
 
 def test_a_recap_outlives_a_summariser_that_fails_later() -> None:

@@ -14,6 +14,7 @@ from llama_index_muntin._memory.messages import is_answer, text_said
 from llama_index_muntin._memory.port import adrive, drive, port_of
 from llama_index_muntin._memory.saved import read_other
 from llama_index_muntin._memory.send import Recall
+from llama_index_muntin._memory.settings import MemorySettings, check_ledger
 from llama_index_muntin._memory.store import StoreMirror
 from llama_index_muntin._memory.vectors import TurnVectors
 
@@ -22,12 +23,14 @@ __all__ = (
     "Fold",
     "HistoryRoom",
     "LivingMemory",
+    "MemorySettings",
     "Recall",
     "Rules",
     "StoreMirror",
     "TurnVectors",
     "adrive",
     "check_arguments",
+    "check_ledger",
     "database_store",
     "discarded",
     "drive",

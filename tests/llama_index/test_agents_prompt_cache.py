@@ -248,7 +248,7 @@ def test_a_broken_history_is_mended_and_reported(
     assert "Done." in run(agent, memory=made)
     assert not pairing_problems([view(message) for message in llm.requests[0]])
     if memory != "compacting":
-        assert any("mended" in note for note in agent.last_fit.report.notes)
+        assert any("repaired" in note for note in agent.last_fit.report.notes)
 
 
 def test_a_summariser_writes_recaps_of_old_steps() -> None:

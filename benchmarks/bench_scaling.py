@@ -132,7 +132,7 @@ def stores() -> Table:
             ("SQLite", SqliteRecords(Path(folder, "kept.db"))),
         ):
             states, results = StateStore(records, key="state"), ToolResultStore(records)
-            findings = [f"Order A-{n} left warehouse {n % 13} on day {n}." for n in range(100)]
+            findings: Any = [f"Order A-{n} left warehouse {n % 13} on day {n}." for n in range(100)]
             states.save(AgentState(goal="Find the late orders", key_findings=findings))
             texts = [f"{n} ".ljust(20_000, "x") for n in range(50)]
             record = records.get("state")

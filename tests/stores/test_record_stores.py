@@ -59,8 +59,8 @@ class _Own(RecordStore):
     def read(self, key: str) -> Record | None:
         return self.inner.read(key)
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
-        return self.inner.write(key, body, expected, beside)
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
+        return self.inner.write(key, body, expected, also)
 
     def remove(self, key: str) -> bool:
         return self.inner.remove(key)
@@ -76,10 +76,10 @@ class TestOwn(TestMemory):
 class _Forgetful(_Own):
     """A store that takes every write, whatever version it names."""
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         from muntin.stores import ANY
 
-        return self.inner.write(key, body, ANY, beside)
+        return self.inner.write(key, body, ANY, also)
 
 
 def test_the_suite_refuses_a_store_that_overwrites(tmp_path: Path) -> None:

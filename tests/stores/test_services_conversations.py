@@ -27,7 +27,7 @@ pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
 
 class Sent(MessagesState):
-    """A conversation, and beside it what is sent to the model."""
+    """A conversation, and also it what is sent to the model."""
 
     llm_input_messages: list[BaseMessage]
 
@@ -53,7 +53,7 @@ def test_a_conversation_goes_on_with_another_worker_and_its_originals(postgres_u
     namespace = uuid.uuid4().hex[:8]
     config: Any = {"configurable": {"thread_id": namespace}}
     log = "\n".join(f"step {number}: A-{number} ok" for number in range(3_000))
-    call = {"name": "read_log", "args": {}, "id": "c1", "type": "tool_call"}
+    call: Any = {"name": "read_log", "args": {}, "id": "c1", "type": "tool_call"}
     begin = [
         HumanMessage("Read the log."),
         AIMessage("", tool_calls=[call]),
@@ -98,9 +98,8 @@ def test_a_memory_goes_on_with_another_worker(kind: str, request: pytest.Fixture
             asynchronous = create_async_engine(
                 url.replace("://", "+asyncpg://", 1), poolclass=NullPool
             )
-            store = PostgresChatStore(
-                sessionmaker(plain), async_sessionmaker(asynchronous), table_name="chats"
-            )
+            sessions: Any = async_sessionmaker(asynchronous)
+            store = PostgresChatStore(sessionmaker(plain), sessions, table_name="chats")
         return CompactingMemory.from_defaults(token_limit=300, chat_store=store, session_id=session)
 
     first = worker()

@@ -88,9 +88,9 @@ def test_namespaces_do_not_see_each_other(tmp_path: Path) -> None:
 
 def test_a_refused_write_changes_nothing(tmp_path: Path) -> None:
     records = SqlRecords(engine_of(tmp_path / "records.db"))
-    records.put("k", b"one", expected=None, beside={"k.previous": b"zero"})
+    records.put("k", b"one", expected=None, also={"k.previous": b"zero"})
     with pytest.raises(StateConflictError):
-        records.put("k", b"late", expected="another", beside={"k.previous": b"late"})
+        records.put("k", b"late", expected="another", also={"k.previous": b"late"})
     previous = records.get("k.previous")
     assert previous is not None
     assert previous.body == b"zero"

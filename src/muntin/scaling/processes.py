@@ -292,7 +292,7 @@ def _work(chunk: _Chunk) -> _Sent:
 
 
 def _sendable(outcome: Outcome[Any]) -> bytes:
-    """Pickle an outcome; in place of one that does not pickle, an error that says so."""
+    """Pickle an outcome; in place of one that does not pickle, an error."""
     try:
         sent = pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL)
         if outcome.error is not None:

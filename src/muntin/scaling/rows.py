@@ -1,8 +1,8 @@
 """Fit and assemble rows of a table: one row in, the same row with results and report out.
 
 Conversations, passages and reports are JSON text in a row, because columnar formats (Parquet,
-Arrow) would add empty keys to messages of different shapes. A row that fails keeps its columns and
-says why in `error`.
+Arrow) would add empty keys to messages of different shapes. A row that fails keeps its columns, and
+`error` holds the reason.
 """
 
 from __future__ import annotations

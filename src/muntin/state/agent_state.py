@@ -39,23 +39,23 @@ class AgentState:
     from muntin import AgentState
 
     state = AgentState()
-    state.goal = "Rebook the flight"
-    state.plan = ["find the booking", "find a free seat"]
-    state.completed_steps = ["find the booking"]
-    state.plan.insert(0, "greet the customer")
+    state.goal = "Move the archive"
+    state.plan = ["list the files", "copy them"]
+    state.completed_steps = ["list the files"]
+    state.plan.insert(0, "ask for a date")
     print(state.to_context())
     #> ## Current Goal
-    #> Rebook the flight
+    #> Move the archive
     #>
     #> ## Plan
-    #> [CURRENT] greet the customer
-    #> [DONE] find the booking
-    #> [ ] find a free seat
+    #> [CURRENT] ask for a date
+    #> [DONE] list the files
+    #> [ ] copy them
     ```
     """
 
     goal: str = ""
-    """What the agent is to achieve, in the words of who asked for it."""
+    """What the agent is to achieve, in the words of the request."""
     plan: list[str | Step] = field(default_factory=list[str | Step])
     """The steps in order."""
     completed_steps: list[str] = field(default_factory=list[str])
@@ -72,10 +72,10 @@ class AgentState:
     """What is still to be found out, oldest first."""
     revision: int = 0
     """Number of the save this state was loaded from or last saved as; 0 was never saved. A store
-    compares it to see whether somebody else saved in between."""
+    compares it to see whether another writer saved in between."""
 
     def snapshot(self) -> Snapshot:
-        """Return what the state says now, with every id and status resolved.
+        """Return the state as it is now, with every id and status resolved.
 
         Raises:
             ConfigurationError: An attribute holds what it cannot hold.
@@ -93,7 +93,7 @@ class AgentState:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> AgentState:
-        """Make a state of a snapshot, in strings wherever a string says all of it."""
+        """Make a state of a snapshot, in strings wherever a string holds all of it."""
         state = cls(
             goal=snapshot.goal,
             key_findings=[note.plain for note in snapshot.findings],
@@ -125,16 +125,16 @@ class AgentState:
         ```python
         from muntin import AgentState
 
-        state = AgentState(plan=["find the booking", "change it"])
-        state.mark("find the booking", "done")
+        state = AgentState(plan=["list the files", "change it"])
+        state.mark("list the files", "done")
         print(state.completed_steps, [step.status for step in state.steps()])
-        #> ['find the booking'] ['done', 'current']
+        #> ['list the files'] ['done', 'current']
         ```
         """
         self._settle(self.snapshot().marked(step, status))
 
     def is_empty(self) -> bool:
-        """Say whether there is nothing in it to tell a model."""
+        """Return whether there is nothing in it to show a model."""
         return self.snapshot().is_empty
 
     def to_context(
@@ -148,7 +148,7 @@ class AgentState:
 
         Empty sections and texts of white space alone are left out. When it must be shortened the
         goal, the current step and what failed stay longest, older notes go before newer ones, and
-        marks say how many are missing. No text in it can start a line like a heading or a mark.
+        marks count those that are missing. No text in it can start a line like a heading or a mark.
 
         Args:
             max_tokens: Tokens the text may take by `counter`; None writes everything.
@@ -167,8 +167,8 @@ class AgentState:
         """Return this state with what another writer added.
 
         Steps, findings, failures and questions are united by id, this state's order first. Where
-        both have one, this state's text stands, and the status that is further along. This
-        state's goal and current step stand unless it has none. Nothing is removed: what one writer
+        both have one, this state's text holds, and the status that is further along. This
+        state's goal and current step hold unless it has none. Nothing is removed: what one writer
         deleted and the other still has is there again.
 
         ```python
@@ -209,7 +209,7 @@ class AgentState:
     __hash__ = None  # pyright: ignore[reportAssignmentType] - mutable, so not hashable
 
     def _settle(self, snapshot: Snapshot) -> None:
-        """Write resolved steps back, in strings wherever a string says all of it."""
+        """Write resolved steps back, in strings wherever a string holds all of it."""
         names = Counter(name for step in snapshot.steps for name in {step.id, step.text})
         self.completed_steps = list(snapshot.completed_elsewhere)
         self.current_step = snapshot.current_elsewhere

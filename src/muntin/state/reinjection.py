@@ -1,9 +1,9 @@
 """Put the saved state back into a conversation after compaction: once, and within its own budget.
 
-The block stands directly before the newest user message: what comes before it stays byte for byte
+The block goes directly before the newest user message: what comes before it stays byte for byte
 what the provider has cached, the newest message stays last, and no call is parted from its results.
 It is written as a user message, because a system message in the middle is refused by some
-providers. It says that the plan is decided and where to go on, or the model plans again.
+providers. It names the decided plan and the next step, so that the model does not plan again.
 
 A block is recognised by its tag and by the digest of its own content, so it is replaced and never
 piled up, whatever language it was written in, and no text that merely looks like one is touched.
@@ -145,7 +145,7 @@ def state_block(
 
 
 def is_state_block(text: str) -> bool:
-    """Say whether a text is a block this module wrote, unchanged."""
+    """Return whether a text is a block this module wrote, unchanged."""
     block = _BLOCK.fullmatch(text)
     return block is not None and block["digest"] == _digest(block["body"])
 
@@ -185,7 +185,7 @@ def _note(
 
 
 def _closing(snapshot: Snapshot, prompts: PromptRegistry) -> str:
-    """Say where to go on, so that a plan that is decided is not made again."""
+    """Name the next step, so that the model does not plan again."""
     shown = [step for step in snapshot.steps if step.text.strip()]
     if not shown or snapshot.current_elsewhere:
         return prompts.get("state.reinject.go_on")

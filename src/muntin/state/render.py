@@ -46,7 +46,7 @@ def state_text(
 
     Raises:
         ConfigurationError: `max_tokens` is below 1.
-        ContextWindowExceeded: There is something to say and not even a mark in its place fits.
+        ContextWindowExceeded: The state is not empty and not even a mark in its place fits.
     """
     if max_tokens is not None:
         max_tokens = checked_tokens(max_tokens, "max_tokens")
@@ -131,7 +131,7 @@ class _Page:
 
 
 def _plan_lines(snapshot: Snapshot) -> list[tuple[str, str]]:
-    """List what the plan says, done names that no step has before it, a current one after it."""
+    """List the plan: done names that no step has, the steps, a current name that no step has."""
     at = snapshot.at
     lines = [("done", name) for name in snapshot.completed_elsewhere]
     lines += [

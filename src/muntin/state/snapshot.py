@@ -1,6 +1,6 @@
 """One state of an agent's work as a value: every step and note with its id, every status resolved.
 
-An `AgentState` is what an agent writes into; a `Snapshot` is what it said at one moment. Saving,
+An `AgentState` is what an agent writes into; a `Snapshot` is its content at one moment. Saving,
 merging and writing for a model all work on snapshots, so that names, texts and marks are made
 sense of in one place only: here.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ("STATUSES", "Note", "Snapshot", "Status", "Step", "resolved", "text_id")
 
 Status = Literal["pending", "current", "done", "failed", "skipped"]
-"""Where a step stands."""
+"""Status of a step."""
 
 STATUSES: tuple[Status, ...] = ("pending", "current", "skipped", "failed", "done")
 """From the least to the furthest: where two writers disagree, the later one of these is true."""
@@ -35,7 +35,7 @@ class Step:
     text: str
     """What is to be done."""
     status: Status = "pending"
-    """Where it stands. A pending step may still be done or current by name, see `AgentState`."""
+    """Its status. A pending step may still be done or current by name, see `AgentState`."""
     id: str = ""
     """Name that stays when the text changes; empty derives it from the text."""
 
@@ -57,7 +57,7 @@ class Note:
 
     @property
     def plain(self) -> str | Note:
-        """The text alone where it says the id as well."""
+        """The text alone where the id follows from it."""
         return self.text if self.id == text_id(self.text) else self
 
 
@@ -68,7 +68,7 @@ class Snapshot:
     goal: str = ""
     """What is to be achieved."""
     steps: tuple[Step, ...] = ()
-    """The plan, with ids and statuses; at most one is current, and only if that was said."""
+    """The plan, with ids and statuses; at most one is current, and only if it was marked so."""
     completed_elsewhere: tuple[str, ...] = ()
     """Names that are done and that no step has."""
     current_elsewhere: str | None = None
@@ -103,19 +103,19 @@ class Snapshot:
 
     @property
     def _current(self) -> str:
-        """Id of the step that was said to be current, or its name where no step has it."""
+        """Id of the step that was marked as current, or its name where no step has it."""
         at = next((step.id for step in self.steps if step.status == "current"), "")
         return at or self.current_elsewhere or ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to tell a model: texts of white space alone say nothing."""
+        """Whether there is nothing to show a model: white space alone counts as nothing."""
         notes = chain(self.steps, self.findings, self.failures, self.questions)
         names = (self.goal, *self.completed_elsewhere, self.current_elsewhere or "")
         return not any(text.strip() for text in chain(names, (note.text for note in notes)))
 
     def merged_with(self, other: Snapshot) -> Snapshot:
-        """Unite two snapshots by id; where they disagree this one's text and order stand."""
+        """Unite two snapshots by id; where they differ, this one's text and order hold."""
         theirs = {step.id: step for step in other.steps}
         mine = {step.id for step in self.steps}
         steps = [
@@ -272,7 +272,7 @@ def _further(mine: Step, theirs: Step) -> Status:
 
 
 def _take(names: Counter[str], step: Step) -> bool:
-    """Use up one mention of a step; say whether there was one."""
+    """Use up one mention of a step; return whether there was one."""
     for name in (step.id, step.text):
         if names[name] > 0:
             names[name] -= 1

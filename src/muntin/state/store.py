@@ -11,12 +11,11 @@ A folder holds `state.json` (the state), `PLAN.md` and `findings.md` (for people
 
 from __future__ import annotations
 
-import json
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from muntin.errors import (
     ConfigurationError,
@@ -27,6 +26,7 @@ from muntin.errors import (
 )
 from muntin.runtime import aperform, perform, sleep_call
 from muntin.state.agent_state import AgentState
+from muntin.state.records import Held, Keys, parsed, to_bytes
 from muntin.state.snapshot import Snapshot
 from muntin.stores import LOCK_SECONDS, FolderRecords, RecordStore, SqliteRecords
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from muntin.runtime import CallFlow
-    from muntin.stores import Expected, Record
 
     _Path: TypeAlias = str | PathLike[str]
 
@@ -44,43 +43,6 @@ __all__ = ("StateStore", "load_state", "save_state")
 
 _SHORTEST_WAIT, _LONGEST_WAIT = 0.001, 0.1
 """Seconds before a change is tried again after another writer came first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Keys:
-    """Name the records of one state."""
-
-    state: str
-    backup: str
-    """The state before the last save."""
-    corrupt: str
-    """What `recover` set aside."""
-    plan: str | None = None
-    """The plan in words, for people; `None` writes none."""
-    findings: str | None = None
-    """Findings and failures in words; `None` writes none."""
-
-    def all(self) -> list[str]:
-        """Return those that are used."""
-        found = (self.state, self.backup, self.corrupt, self.plan, self.findings)
-        return [key for key in found if key is not None]
-
-
-class _Held(NamedTuple):
-    """What is stored now: the record as it is, and the state in it where it can be read."""
-
-    record: Record | None
-    snapshot: Snapshot | None
-
-    @property
-    def version(self) -> Expected:
-        """The version a write has to replace."""
-        return None if self.record is None else self.record.version
-
-    @property
-    def revision(self) -> int:
-        """The revision of the state, 0 where there is none."""
-        return 0 if self.snapshot is None else self.snapshot.revision
 
 
 class StateStore:
@@ -129,7 +91,7 @@ class StateStore:
         self.records = records
         self.name = f"{records.name} under {key!r}"
         self._timeout = timeout
-        self._keys = _Keys(state=key, backup=f"{key}.previous", corrupt=f"{key}.corrupt")
+        self._keys = Keys(state=key, backup=f"{key}.previous", corrupt=f"{key}.corrupt")
 
     @staticmethod
     def directory(path: _Path, *, lock_timeout: float = LOCK_SECONDS) -> StateStore:
@@ -145,7 +107,7 @@ class StateStore:
         records = FolderRecords(path, lock_timeout=lock_timeout)
         store = StateStore(records, timeout=lock_timeout)
         store.name = str(records.path / "state.json")
-        store._keys = _Keys(
+        store._keys = Keys(
             state="state.json",
             backup="state.json.bak",
             corrupt="state.json.corrupt",
@@ -288,7 +250,7 @@ class StateStore:
     def _saving(self, state: AgentState, *, overwrite: bool) -> CallFlow[None]:
         snapshot = state.snapshot()
 
-        def next_of(held: _Held) -> Snapshot:
+        def next_of(held: Held) -> Snapshot:
             if not overwrite and held.revision != snapshot.revision:
                 raise StateConflictError(
                     f"{self.name} holds revision {held.revision}, this state goes back to revision "
@@ -300,7 +262,7 @@ class StateStore:
         state.revision = saved.revision
 
     def _updating(self, change: Callable[[AgentState], object]) -> CallFlow[AgentState]:
-        def next_of(held: _Held) -> Snapshot:
+        def next_of(held: Held) -> Snapshot:
             state = AgentState.of(held.snapshot or Snapshot())
             change(state)
             return replace(state.snapshot(), revision=held.revision + 1)
@@ -310,7 +272,7 @@ class StateStore:
     def _merging(self, state: AgentState) -> CallFlow[AgentState]:
         mine = state.snapshot()
 
-        def next_of(held: _Held) -> Snapshot:
+        def next_of(held: Held) -> Snapshot:
             merged = mine.merged_with(held.snapshot) if held.snapshot else mine
             return replace(merged, revision=held.revision + 1)
 
@@ -324,12 +286,12 @@ class StateStore:
             if record is None:
                 raise
             backup = yield from self.records.looking(self._keys.backup)
-            before = self._parse(backup, "the state before it")
+            before = parsed(backup, "the state before it")
             yield from self.records.putting(
                 self._keys.state,
-                _to_bytes(before),
+                to_bytes(before),
                 expected=record.version,
-                beside={self._keys.corrupt: record.body},
+                also={self._keys.corrupt: record.body},
             )
             return AgentState.of(before)
         if held.snapshot is None:
@@ -344,7 +306,7 @@ class StateStore:
         return found
 
     def _replacing(
-        self, next_of: Callable[[_Held], Snapshot], *, overwrite: bool = False
+        self, next_of: Callable[[Held], Snapshot], *, overwrite: bool = False
     ) -> CallFlow[Snapshot]:
         """Replace what is stored by what follows from it, again if another writer came first."""
         until = time.monotonic() + self._timeout
@@ -355,9 +317,9 @@ class StateStore:
             try:
                 yield from self.records.putting(
                     self._keys.state,
-                    _to_bytes(saved),
+                    to_bytes(saved),
                     expected=held.version,
-                    beside=self._beside(saved, held),
+                    also=self._also(saved, held),
                 )
             except StateConflictError as error:
                 if time.monotonic() >= until:
@@ -369,70 +331,45 @@ class StateStore:
             yield sleep_call(random.uniform(0, wait))
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _beside(self, saved: Snapshot, held: _Held) -> dict[str, bytes]:
+    def _also(self, saved: Snapshot, held: Held) -> dict[str, bytes]:
         """Return what is written together with a state: the one before it, and words for people."""
         from muntin.state.render import state_text
 
-        beside: dict[str, bytes] = {}
+        also: dict[str, bytes] = {}
         if held.record is not None and held.snapshot is not None:
-            beside[self._keys.backup] = held.record.body
+            also[self._keys.backup] = held.record.body
         if self._keys.plan is not None:
             plan = replace(saved, findings=(), failures=())
-            beside[self._keys.plan] = f"{state_text(plan)}\n".encode()
+            also[self._keys.plan] = f"{state_text(plan)}\n".encode()
         if self._keys.findings is not None:
             found = Snapshot(findings=saved.findings, failures=saved.failures)
-            beside[self._keys.findings] = f"{state_text(found)}\n".encode()
-        return beside
+            also[self._keys.findings] = f"{state_text(found)}\n".encode()
+        return also
 
-    def _held(self, *, overwrite: bool = False) -> CallFlow[_Held]:
+    def _held(self, *, overwrite: bool = False) -> CallFlow[Held]:
         """Return what is stored; without its state if that cannot be read and may be replaced."""
         record = yield from self.records.looking(self._keys.state)
         if record is None:
-            return _Held(None, None)
+            return Held(None, None)
         try:
-            return _Held(record, self._parse(record, self.name))
+            return Held(record, parsed(record, self.name))
         except StateCorruptError as error:
             if overwrite:
-                return _Held(record, None)
+                return Held(record, None)
             remedy = yield from self._remedy()
             raise StateCorruptError(f"{error}. {remedy}") from error
         except StateVersionError:
             if overwrite:
-                return _Held(record, None)
+                return Held(record, None)
             raise
 
     def _remedy(self) -> CallFlow[str]:
         try:
             backup = yield from self.records.looking(self._keys.backup)
-            before = self._parse(backup, "")
+            before = parsed(backup, "")
         except (StateCorruptError, StateVersionError):
             return "There is no readable state from before it"
         return f"recover() goes back to revision {before.revision}, the state before it"
-
-    def _parse(self, record: Record | None, what: str) -> Snapshot:
-        from muntin.state.codec import from_saved
-
-        if record is None:
-            raise StateCorruptError(f"{what} is missing")
-        if record.problem:
-            raise StateCorruptError(f"{what} is damaged: {record.problem}")
-        if not record.body:
-            raise StateCorruptError(f"{what} is empty")
-        try:
-            return from_saved(json.loads(record.body.decode("utf-8")))
-        except (ValueError, RecursionError) as error:
-            raise StateCorruptError(f"{what} is not whole JSON: {error}") from error
-        except StateVersionError as error:
-            raise StateVersionError(f"{what}: {error}") from error
-        except StateCorruptError as error:
-            raise StateCorruptError(f"{what}: {error}") from error
-
-
-def _to_bytes(snapshot: Snapshot) -> bytes:
-    from muntin.state.codec import to_saved
-
-    saved: Any = to_saved(snapshot)
-    return json.dumps(saved, ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
 
 
 def save_state(state: AgentState, path: _Path = ".agent") -> None:

@@ -93,9 +93,9 @@ class DocumentRecords(RecordStore):
         """Return the record of a key; see `RecordStore.read`."""
         return perform(self._reading(key))
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record; see `RecordStore.write`."""
-        return perform(self._writing(key, body, expected, beside))
+        return perform(self._writing(key, body, expected, also))
 
     def remove(self, key: str) -> bool:
         """Remove a record; see `RecordStore.remove`."""
@@ -115,7 +115,7 @@ class DocumentRecords(RecordStore):
         return head.record
 
     def _writing(
-        self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]
+        self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]
     ) -> CallFlow[str]:
         document = yield from self._asked("read", "document", key)
         if expected is ANY and (document is None or not _is_versioned(document)):
@@ -126,7 +126,7 @@ class DocumentRecords(RecordStore):
                     raise _conflict(key, self.name)
                 yield from self._begin_versions(key, document)
             version = yield from self._proposing(key, body, expected)
-        for name, content in beside.items():
+        for name, content in also.items():
             known = yield from self._asked("read", "document", name)
             if known is not None and _is_versioned(known):
                 yield from self._proposing(name, content, ANY)
@@ -151,7 +151,7 @@ class DocumentRecords(RecordStore):
         entries: list[Entry] = []
         for key, one in found.items():
             size, stored_at = _number(one, "size"), _number(one, "stored_at")
-            if one.get("absent"):  # no version was decided, or a slow writer said so too late
+            if one.get("absent"):  # no version was decided, or a slow writer wrote this too late
                 record = yield from self._reading(key)
                 if record is None:
                     continue
@@ -183,7 +183,7 @@ class DocumentRecords(RecordStore):
     # --- records with versions -------------------------------------------------------------------
 
     def _begin_versions(self, key: str, document: Mapping[str, Any] | None) -> CallFlow[None]:
-        """Say that a record has versions, before the first of them is decided."""
+        """Mark a record as one with versions, before the first of them is decided."""
         if document is not None:  # one that was stored without versions becomes the first of them
             at_first: dict[str, Any] = {"revision": 0, "winners": []}
             first = {**document, **at_first, "id": document.get("version", "")}

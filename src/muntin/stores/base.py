@@ -93,14 +93,14 @@ class RecordStore(ABC):
         """Return the record of a key, or None."""
 
     @abstractmethod
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record and return its new version.
 
         Args:
             key: The key.
             body: The whole new content.
             expected: The version to replace, `None` for no record, `ANY` for whatever there is.
-            beside: Records written after it, whatever version they have; in the same transaction
+            also: Records written after it, whatever version they have; in the same transaction
                 where the store has transactions. Not written when the write is refused.
 
         Raises:
@@ -137,7 +137,7 @@ class RecordStore(ABC):
         body: bytes,
         *,
         expected: Expected = ANY,
-        beside: Mapping[str, bytes] | None = None,
+        also: Mapping[str, bytes] | None = None,
     ) -> str:
         """Store a record and return its new version.
 
@@ -146,7 +146,7 @@ class RecordStore(ABC):
             body: The whole new content.
             expected: The version it replaces, `None` where there must be no record. `ANY` replaces
                 whatever there is.
-            beside: More records to write with it, by key, whatever version they have. `None` writes
+            also: More records to write with it, by key, whatever version they have. `None` writes
                 none.
 
         Raises:
@@ -154,7 +154,7 @@ class RecordStore(ABC):
             StateConflictError: The record has another version; nothing was written.
             StateError: It could not be written, or it alone is larger than `max_bytes`.
         """
-        return perform(self.putting(key, body, expected=expected, beside=beside))
+        return perform(self.putting(key, body, expected=expected, also=also))
 
     async def aput(
         self,
@@ -162,10 +162,10 @@ class RecordStore(ABC):
         body: bytes,
         *,
         expected: Expected = ANY,
-        beside: Mapping[str, bytes] | None = None,
+        also: Mapping[str, bytes] | None = None,
     ) -> str:
         """Store a record; see `put`."""
-        return await aperform(self.putting(key, body, expected=expected, beside=beside))
+        return await aperform(self.putting(key, body, expected=expected, also=also))
 
     def delete(self, key: str) -> bool:
         """Remove a record; return whether there was one.
@@ -229,10 +229,10 @@ class RecordStore(ABC):
         body: bytes,
         *,
         expected: Expected = ANY,
-        beside: Mapping[str, bytes] | None = None,
+        also: Mapping[str, bytes] | None = None,
     ) -> CallFlow[str]:
         """Do what `put` does."""
-        bodies = {key: body, **(beside or {})}
+        bodies = {key: body, **(also or {})}
         for name, content in bodies.items():
             check_key(name)
             if not isinstance(cast("object", content), bytes):
@@ -244,14 +244,14 @@ class RecordStore(ABC):
             raise StateError(
                 f"cannot write {size:,} bytes to {self.name}: it holds {self.max_bytes:,} at most"
             )
-        if expected is ANY and not beside:
+        if expected is ANY and not also:
             held: Record | None = yield from self._asked("read", "read", key)
             if held is not None and held.body == body and self._is_fresh(held):
                 return held.version
         if expected is not ANY and self.max_age is not None:
             yield from self._drop_expired(key)
         version: str = yield from self._asked(
-            "write", "write", key, body, expected, dict(beside or {})
+            "write", "write", key, body, expected, dict(also or {})
         )
         yield from self._keep_limits(size)
         return version

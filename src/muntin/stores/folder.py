@@ -72,14 +72,14 @@ class FolderRecords(RecordStore):
             return None
         return Record(body=body, version=digest_of(body), stored_at=stored_at)
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record; see `RecordStore.write`."""
         file = self._file(key)
         self.path.mkdir(parents=True, exist_ok=True)
-        if expected is ANY and not beside:
+        if expected is ANY and not also:
             replace_file(file, body)
             return digest_of(body)
-        contents = {file: body, **{self._file(name): one for name, one in beside.items()}}
+        contents = {file: body, **{self._file(name): one for name, one in also.items()}}
         with exclusive(self.path / ".lock", timeout=self._lock_timeout):
             for path in contents:
                 discard_leftovers(path)

@@ -56,13 +56,13 @@ class MemoryRecords(RecordStore):
         """Return the record of a key; see `RecordStore.read`."""
         return self.read(key)
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record; see `RecordStore.write`."""
         with self._access:
             held = self._records.get(key)
             if expected is not ANY and expected != (held.version if held else None):
                 raise StateConflictError(f"another writer changed {key!r} in {self.name}")
-            for name, content in {**beside, key: body}.items():
+            for name, content in {**also, key: body}.items():
                 self._records[name] = Record(
                     body=content, version=str(next(self._numbers)), stored_at=self._clock()
                 )
@@ -70,10 +70,10 @@ class MemoryRecords(RecordStore):
             return self._records[key].version
 
     async def awrite(
-        self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]
+        self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]
     ) -> str:
         """Store a record; see `RecordStore.write`."""
-        return self.write(key, body, expected, beside)
+        return self.write(key, body, expected, also)
 
     def remove(self, key: str) -> bool:
         """Remove a record; see `RecordStore.remove`."""

@@ -31,7 +31,7 @@ _TRIES = 5
 class SqlRecords(RecordStore):
     """Keep records in a table of a database: PostgreSQL, MySQL, SQLite, or another of SQLAlchemy's.
 
-    Needs the extra `sql`. A write and the records beside it are one transaction. The table is made
+    Needs the extra `sql`. A write and its `also` records are one transaction. The table is made
     at the first write if it is missing; `create_table` does so ahead of time. Any number of
     namespaces share a table, and none of them can read another.
 
@@ -118,17 +118,17 @@ class SqlRecords(RecordStore):
         """Return the record of a key; see `RecordStore.read`."""
         return await self._arun(lambda connection: self._read(connection, key))
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record; see `RecordStore.write`."""
         self._prepare()
-        return self._run(lambda one: self._write(one, key, body, expected, beside))
+        return self._run(lambda one: self._write(one, key, body, expected, also))
 
     async def awrite(
-        self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]
+        self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]
     ) -> str:
         """Store a record; see `RecordStore.write`."""
         await self._aprepare()
-        return await self._arun(lambda one: self._write(one, key, body, expected, beside))
+        return await self._arun(lambda one: self._write(one, key, body, expected, also))
 
     def remove(self, key: str) -> bool:
         """Remove a record; see `RecordStore.remove`."""
@@ -211,12 +211,12 @@ class SqlRecords(RecordStore):
         key: str,
         body: bytes,
         expected: Expected,
-        beside: Mapping[str, bytes],
+        also: Mapping[str, bytes],
     ) -> str:
         version = uuid.uuid4().hex
         if not self._replace(connection, key, body, version, expected):
             raise StateConflictError(f"another writer changed {key!r} in {self.name}")
-        for name, content in beside.items():
+        for name, content in also.items():
             self._replace(connection, name, content, version, ANY)
         return version
 

@@ -75,7 +75,7 @@ class SqliteRecords(RecordStore):
             ).fetchone()
         return None if found is None else _record(*found)
 
-    def write(self, key: str, body: bytes, expected: Expected, beside: Mapping[str, bytes]) -> str:
+    def write(self, key: str, body: bytes, expected: Expected, also: Mapping[str, bytes]) -> str:
         """Store a record; see `RecordStore.write`."""
         version = uuid.uuid4().hex
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class SqliteRecords(RecordStore):
                 ).fetchone()
                 if expected != (_version(found[0]) if found else None):
                     raise StateConflictError(f"another writer changed {key!r} in {self.name}")
-            for name, content in {key: body, **beside}.items():
+            for name, content in {key: body, **also}.items():
                 self._store(connection, name, content, version)
         return version
 

@@ -100,10 +100,10 @@ class RecordStoreSuite(ABC):
     def test_records_beside_it_are_written_with_it_or_not_at_all(self, tmp_path: Path) -> None:
         """A refused write must not replace the backup of the state that stays."""
         store = self.make(tmp_path)
-        store.put("k", b"one", expected=None, beside={"k.previous": b"zero"})
+        store.put("k", b"one", expected=None, also={"k.previous": b"zero"})
         assert (_body(store, "k"), _body(store, "k.previous")) == (b"one", b"zero")
         late = {"k.previous": b"late"}
-        _refuses(StateConflictError, store.put, "k", b"late", expected=None, beside=late)
+        _refuses(StateConflictError, store.put, "k", b"late", expected=None, also=late)
         assert _body(store, "k.previous") == b"zero"
 
     def test_what_was_deleted_is_gone_and_can_come_again(self, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ class RecordStoreSuite(ABC):
 
         async def go() -> None:
             store = self.make(tmp_path)
-            version = await store.aput("k", b"one", expected=None, beside={"b": b"beside"})
+            version = await store.aput("k", b"one", expected=None, also={"b": b"also"})
             record = await store.aget("k")
             assert record is not None
             assert (record.body, record.version) == (b"one", version)

@@ -54,7 +54,7 @@ def read_tool_result(
 ) -> str:
     r"""Read part of a stored tool result.
 
-    The first line says which part of how much this is, and where to go on.
+    The first line names the part, the total, and the position to continue at.
 
     Args:
         id: The id from the marker of a shortened result.
@@ -79,13 +79,13 @@ def read_tool_result(
     from muntin import ToolResultStore, read_tool_result
 
     store = ToolResultStore.in_memory()
-    key = store.put("flight HAT001 full\nflight HAT136 free\nflight HAT202 full")
-    print(read_tool_result(key, limit=18, store=store))
-    #> [tr_8ab95ae15c5e4e41eee4: characters 0 to 18 of 56. Go on with start=18]
-    #> flight HAT001 full
+    key = store.put("rack 001 full\nrack 136 free\nrack 202 full")
+    print(read_tool_result(key, limit=13, store=store))
+    #> [tr_036ff13326734add088e: characters 0 to 13 of 41. Go on with start=13]
+    #> rack 001 full
     print(read_tool_result(key, pattern="free", store=store))
-    #> [tr_8ab95ae15c5e4e41eee4: matches 1, searched 0 to 56 of 56 characters. This is the end]
-    #> 19: flight HAT136 free
+    #> [tr_036ff13326734add088e: matches 1, searched 0 to 41 of 41 characters. This is the end]
+    #> 14: rack 136 free
     ```
     """
     limit = checked_tokens(limit, "limit", unit="characters")
@@ -132,7 +132,7 @@ class ReadTool:
         limit: Any = 4000,
         pattern: Any = None,
     ) -> str:
-        """Read part of a result; say what was wrong instead of raising.
+        """Read part of a result; return the error as text instead of raising.
 
         Models write numbers as text, and `null` for what they leave to the tool: both are read.
         """

@@ -39,8 +39,8 @@ class ToolResultStore:
 
     Args:
         records: Where the texts are kept. Give each tenant records of its own (a folder, a
-            namespace): whoever has an id can read its text. The records' `max_bytes` and `max_age`
-            bound the store.
+            namespace): a caller with an id can read its text. The `max_bytes` and `max_age` of the
+            records bound the store.
 
     Raises:
         ConfigurationError: `records` is not a `RecordStore`.

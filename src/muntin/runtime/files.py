@@ -167,7 +167,7 @@ def exclusive(path: Path, *, timeout: float) -> Generator[None]:
 
     Args:
         path: The lock file. It is made when missing and never removed, and so is a second one
-            beside it, `*.queue`.
+            next to it, `*.queue`.
         timeout: Seconds to wait for another holder.
 
     Raises:

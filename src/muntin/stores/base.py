@@ -304,7 +304,7 @@ class RecordStore(ABC):
             raise StateError(f"cannot {doing} {self.name}: {_said(error)}") from error
 
     def _drop_expired(self, key: str) -> CallFlow[None]:
-        """Make room for a record that must be new where an expired one is still there."""
+        """Remove an expired record that a new one would conflict with."""
         record: Record | None = yield from self._asked("read", "read", key)
         if record is not None and self._is_expired(record.stored_at):
             yield from self._asked("write", "remove", key)

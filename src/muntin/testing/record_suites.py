@@ -107,7 +107,7 @@ class RecordStoreSuite(ABC):
         assert _body(store, "k.previous") == b"zero"
 
     def test_what_was_deleted_is_gone_and_can_come_again(self, tmp_path: Path) -> None:
-        """A user who asks to be forgotten is."""
+        """A deletion that a user asked for must remove everything."""
         store = self.make(tmp_path)
         version = store.put("k", b"one", expected=None)
         assert store.delete("k")
@@ -159,7 +159,7 @@ class RecordStoreSuite(ABC):
         _refuses(StateError, store.put, "large", b"x" * 1_001)
 
     def test_what_is_too_old_is_gone(self, tmp_path: Path) -> None:
-        """Retention that depends on somebody running a job is none."""
+        """Retention must not depend on a job that may not run."""
         import time
 
         now = [time.time()]

@@ -94,19 +94,19 @@ def read_tool_result(
     counter = checked_counter(counter)
     text = clean_text(store.get(id))
     start = max(0, start + len(text)) if start < 0 else min(start, len(text))
-    room = min(limit, _MOST_CHARACTERS)
+    space = min(limit, _MOST_CHARACTERS)
     # Searched once, however often the answer has to be made shorter.
-    hits = _hits(text, _compiled(pattern), start, room) if pattern else None
+    hits = _hits(text, _compiled(pattern), start, space) if pattern else None
 
-    def answer(room: int) -> str:
+    def answer(space: int) -> str:
         if hits is None:
-            return _range(id, text, start, room, prompts)
-        return _matches(id, text, hits, start, room, prompts)
+            return _range(id, text, start, space, prompts)
+        return _matches(id, text, hits, start, space, prompts)
 
-    whole = answer(room)
+    whole = answer(space)
     if max_tokens is None or counter(whole) <= max_tokens:
         return whole
-    return _largest(answer, room, max_tokens, counter)
+    return _largest(answer, space, max_tokens, counter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ def read_tool(
             prompts=prompts,
         )
 
-    told = {
+    texts = {
         name: prompts.get(f"tool_result.read.{name}")
         for name in ("id", "start", "limit", "pattern")
     }
@@ -208,10 +208,10 @@ def read_tool(
         parameters={
             "type": "object",
             "properties": {
-                "id": {"type": "string", "description": told["id"]},
-                "start": {"type": "integer", "default": 0, "description": told["start"]},
-                "limit": {"type": "integer", "default": 4000, "description": told["limit"]},
-                "pattern": {"type": "string", "description": told["pattern"]},
+                "id": {"type": "string", "description": texts["id"]},
+                "start": {"type": "integer", "default": 0, "description": texts["start"]},
+                "limit": {"type": "integer", "default": 4000, "description": texts["limit"]},
+                "pattern": {"type": "string", "description": texts["pattern"]},
             },
             "required": ["id"],
         },
@@ -219,14 +219,14 @@ def read_tool(
     )
 
 
-def _range(result_id: str, text: str, start: int, room: int, prompts: PromptRegistry) -> str:
-    border = grapheme_start(text, start)
-    if grapheme_end(text, start) - border <= room:
-        start = border  # a longer one is read on where the part of it that was shown ended
-    end = grapheme_start(text, start + room)
+def _range(result_id: str, text: str, start: int, space: int, prompts: PromptRegistry) -> str:
+    boundary = grapheme_start(text, start)
+    if grapheme_end(text, start) - boundary <= space:
+        start = boundary  # a longer one is read on where the part of it that was shown ended
+    end = grapheme_start(text, start + space)
     if end <= start:
-        # One character longer than the room is returned in part rather than never.
-        end = min(len(text), start + room)
+        # One character longer than the space is returned in part rather than never.
+        end = min(len(text), start + space)
     head = prompts.render(
         "tool_result.read.range",
         id=result_id,
@@ -238,21 +238,21 @@ def _range(result_id: str, text: str, start: int, room: int, prompts: PromptRegi
     return f"{head}\n{text[start:end]}"
 
 
-def _hits(text: str, pattern: regex.Pattern[str], start: int, room: int) -> list[tuple[str, int]]:
+def _hits(text: str, pattern: regex.Pattern[str], start: int, space: int) -> list[tuple[str, int]]:
     """Find the lines that match, with their positions, and where to search on after each."""
     until = time.monotonic() + _SEARCH_SECONDS
     hits: list[tuple[str, int]] = []
     at = start
-    while at < len(text) and room > 0:
+    while at < len(text) and space > 0:
         match = _search(pattern, text, at, until)
         if match is None:
             break
         line, after = _line_around(text, match.start())
         at = min(len(text), max(after, match.end(), match.start() + 1))
         hits.append((line, at))
-        room -= len(line) + 1
+        space -= len(line) + 1
     else:
-        # Stopped for want of room: one hit more than fits, so that there is somewhere to go on.
+        # Stopped for lack of space: one hit more than fits, to know where to continue.
         return hits
     return [*hits, ("", len(text))]
 
@@ -262,18 +262,18 @@ def _matches(
     text: str,
     hits: list[tuple[str, int]],
     start: int,
-    room: int,
+    space: int,
     prompts: PromptRegistry,
 ) -> str:
     shown: list[str] = []
     at = start
     for line, after in hits:
-        if len(line) > room and shown:
+        if len(line) > space and shown:
             break
         at = after
         if line:
-            shown.append(line[: grapheme_start(line, room)])
-            room -= len(line) + 1
+            shown.append(line[: grapheme_start(line, space)])
+            space -= len(line) + 1
     head = prompts.render(
         "tool_result.read.matches",
         id=result_id,
@@ -335,10 +335,10 @@ def _search(
 
 
 def _largest(
-    answer: Callable[[int], str], room: int, max_tokens: int, counter: TokenCounter
+    answer: Callable[[int], str], space: int, max_tokens: int, counter: TokenCounter
 ) -> str:
-    """Write the answer with the most room that fits."""
+    """Return the longest answer that fits."""
     least = counter(answer(1))
     if least > max_tokens:
         raise ContextWindowExceeded("reading a tool result", needed=least, available=max_tokens)
-    return longest_text(answer, max_tokens, counter, low=1, high=room - 1, tolerance=1 / 64)
+    return longest_text(answer, max_tokens, counter, low=1, high=space - 1, tolerance=1 / 64)

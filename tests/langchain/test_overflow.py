@@ -149,3 +149,30 @@ def test_a_refusal_of_signed_thinking_is_answered_without_it(door: Door) -> None
     assert len(model.refused) == 1
     assert len(model.sent) == 2
     assert "Here." in str(model.sent[1].messages)
+
+
+class Cutting(StrictChatModel):
+    """Reads the last 4,096 tokens only, and reports them, as Ollama does."""
+
+    def _answer(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
+        reply = super()._answer(messages, kwargs)
+        read = min(self.sent[-1].tokens, 4096)
+        usage: Any = {"input_tokens": read, "output_tokens": 1, "total_tokens": read + 1}
+        return reply.model_copy(update={"usage_metadata": usage})
+
+
+@pytest.mark.filterwarnings("ignore::muntin.adapting.TruncatedByServer")
+def test_a_server_that_cuts_in_silence_teaches_its_limit_and_no_ratio(door: Door) -> None:
+    """Read as a ratio, the report made every later prompt larger instead of smaller."""
+    model = Cutting(window=60_000)
+    middleware = ContextWindowMiddleware()
+    agent: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t1"}}
+    talk = [HumanMessage(prose(600, at)) for at in range(20)]
+    for messages in (talk, [HumanMessage(TASK)], [HumanMessage(TASK)]):
+        door(agent.invoke, agent.ainvoke, {"messages": messages}, config)
+
+    first, second, third = (request.tokens for request in model.sent)
+    assert first > 8192
+    assert second <= 4096
+    assert third <= 4096

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muntin.adapting import WORDINGS, Refusal, Wording, refusal_of, second_try
+from muntin.adapting import (
+    WORDINGS,
+    Refusal,
+    Wording,
+    refusal_of,
+    second_try,
+    truncated_at,
+)
 
 numbers = st.integers(0, 1_000_000)
 
@@ -254,3 +261,22 @@ def test_the_table_of_the_docs_is_the_table_of_the_code() -> None:
         (one.provider, one.example.replace("`", "'").replace("|", "\\|"), one.kind)
         for one in WORDINGS
     ]
+
+
+# --- prompts that a server cuts without an error -------------------------------------------------
+
+
+@pytest.mark.parametrize("context", [4096, 16_384, 262_144])
+@pytest.mark.parametrize("filled", [0.92, 1.0, 1.0002])
+def test_a_prompt_that_fills_a_smaller_context_was_cut(context: int, filled: float) -> None:
+    """Ollama answers 200 and an invented answer; only the reported usage shows it."""
+    reported = int(context * filled)
+
+    assert truncated_at(4 * context, reported) == context
+    assert truncated_at(reported * 1.2, reported) is None
+
+
+@pytest.mark.parametrize("reported", [1, 1000, 2900, 6000, 12_000, 5_000_000])
+def test_a_report_that_fills_no_context_is_not_a_cut(reported: int) -> None:
+    """Some providers leave cached tokens out of what they report."""
+    assert truncated_at(10_000_000, reported) is None

@@ -29,6 +29,7 @@ from muntin.adapting.requests import (
     Saved,
     Step,
     ToolRule,
+    TruncatedByServer,
     adrive,
     carried_state,
     drive,
@@ -38,6 +39,7 @@ from muntin.adapting.requests import (
     reading_tool,
     recorded,
     rules_of,
+    truncated_at,
     value_of,
 )
 from muntin.adapting.retrieval import (
@@ -82,6 +84,7 @@ __all__ = (
     "Saved",
     "Step",
     "ToolRule",
+    "TruncatedByServer",
     "VectorCache",
     "Wording",
     "adrive",
@@ -105,5 +108,6 @@ __all__ = (
     "second_try",
     "source_of",
     "sources_of",
+    "truncated_at",
     "value_of",
 )

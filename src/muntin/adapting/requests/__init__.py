@@ -21,6 +21,7 @@ from muntin.adapting.requests.results import (
     rules_of,
 )
 from muntin.adapting.requests.steps import Fit, Policy, Step, adrive, drive
+from muntin.adapting.requests.truncation import TruncatedByServer, truncated_at
 
 __all__ = (
     "Accounts",
@@ -41,6 +42,7 @@ __all__ = (
     "Saved",
     "Step",
     "ToolRule",
+    "TruncatedByServer",
     "adrive",
     "carried_state",
     "drive",
@@ -50,5 +52,6 @@ __all__ = (
     "reading_tool",
     "recorded",
     "rules_of",
+    "truncated_at",
     "value_of",
 )

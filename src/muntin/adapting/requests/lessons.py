@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from muntin.adapting.requests.truncation import TruncatedByServer, truncated_at
 from muntin.counting import AnchoredCounter
 
 if TYPE_CHECKING:
@@ -53,9 +55,24 @@ class Lessons:
                 charged for something else, such as a search of the provider, and is not learned.
             accepted: The same if the request was accepted, 0 if it was refused.
         """
+        context = truncated_at(counted * self.ratio(facts.name), accepted) if accepted else None
+        if context is not None:
+            self._truncated(facts, counted, accepted, context)
+            return
         self._accepted[facts.name] = max(self._accepted.get(facts.name, 0), accepted)
         if reported <= AnchoredCounter.HIGHEST * counted:
             self._anchor(facts).observe(counted, reported)
+
+    def _truncated(self, facts: RequestFacts, counted: int, reported: int, context: int) -> None:
+        """Remember the context of a server that cut a prompt without an error, and warn."""
+        self.remember_limit(facts.name, min(context, self.limit(facts.name) or context))
+        warnings.warn(
+            f"{facts.name!r} reported {reported} input tokens of about {counted} that were sent: "
+            f"the server cut the prompt without an error. Its context is taken to be {context} "
+            f"tokens from now on; give window={context}, or start the server with a larger one",
+            TruncatedByServer,
+            stacklevel=3,
+        )
 
     def ratios(self) -> dict[str, float]:
         """Return the ratios that were learned, as a checkpoint can hold them."""

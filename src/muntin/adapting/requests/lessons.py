@@ -27,6 +27,7 @@ class Lessons:
         self._anchors: dict[str, AnchoredCounter] = {}
         self._limits: dict[str, int] = {}
         self._accepted: dict[str, int] = {}
+        self._suspected: dict[str, int] = {}
 
     def ratio(self, name: str) -> float:
         """Return the tokens a model's provider charges for one that is counted here."""
@@ -56,8 +57,12 @@ class Lessons:
             accepted: The same if the request was accepted, 0 if it was refused.
         """
         context = truncated_at(counted * self.ratio(facts.name), accepted) if accepted else None
+        suspected = self._suspected.pop(facts.name, None)
         if context is not None:
-            self._truncated(facts, counted, accepted, context)
+            # Once may be chance, or another middleware that cut the request further.
+            self._suspected[facts.name] = context
+            if context == suspected:
+                self._truncated(facts, counted, accepted, context)
             return
         self._accepted[facts.name] = max(self._accepted.get(facts.name, 0), accepted)
         if reported <= AnchoredCounter.HIGHEST * counted:

@@ -8,7 +8,8 @@ framework; an adapter converts, calls these and converts back.
 from __future__ import annotations
 
 from muntin.adapting.keywords import construct, refuse_unknown, renamed
-from muntin.adapting.refusal_texts import WORDINGS, RefusalKind, Wording
+from muntin.adapting.refusal_texts import WORDINGS
+from muntin.adapting.refusal_wording import RefusalKind, Wording
 from muntin.adapting.refusals import Refusal, Retry, refusal_of, second_try
 from muntin.adapting.requests import (
     Accounts,

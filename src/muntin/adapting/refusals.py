@@ -14,10 +14,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from muntin.adapting.refusal_texts import WORDINGS, RefusalKind, Wording
+from muntin.adapting.refusal_texts import WORDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from muntin.adapting.refusal_wording import RefusalKind, Wording
 
 __all__ = ("Refusal", "Retry", "refusal_of", "second_try")
 

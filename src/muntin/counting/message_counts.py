@@ -260,7 +260,7 @@ def _about(key: Hashable, told: list[Measured]) -> Hashable:
 
 
 def _goes_on(before: list[Measured], now: list[Measured]) -> bool:
-    """Return whether a conversation goes on from another, whose last messages may have changed."""
+    """Return whether a conversation continues another; its last messages may have changed."""
     return common_start(before, now) >= max(len(before) - _LONG, len(before) // 2 + 1)
 
 

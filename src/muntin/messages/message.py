@@ -26,7 +26,7 @@ Block = Mapping[str, Any]
 """One part of a message's content, as the provider writes it."""
 
 UNNAMED = "function:"
-"""Prefix of a function's name that serves as the id of a call whose protocol has no ids."""
+"""Prefix of a function's name that serves as the id of a call in a protocol without ids."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 

@@ -1,8 +1,8 @@
 """Move results directly behind the calls they answer: providers accept them nowhere else.
 
-Interrupts, late results and overlapping rounds leave conversations whose pairs are complete but
-separated by other messages. Results move up to their call; everything else keeps its order. Nothing
-is dropped or added: `repair` handles broken pairs.
+Interrupts, late results and overlapping rounds leave conversations with complete pairs that are
+separated by other messages. Results move up to their call; everything else keeps its order.
+Nothing is dropped or added: `repair` handles broken pairs.
 """
 
 from __future__ import annotations

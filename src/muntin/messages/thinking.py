@@ -1,4 +1,4 @@
-"""Take signed thinking out of messages whose prefix changed.
+"""Take signed thinking out of messages behind a changed prefix.
 
 Newer models accept a signed block of thinking, or a reasoning item, only behind the very messages
 it was written behind: after a cut they refuse it or drop it without a word. Texts, calls and

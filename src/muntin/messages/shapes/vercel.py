@@ -1,7 +1,7 @@
 """Vercel AI SDK dicts: `UIMessage`s of versions 4 and 5, and `ModelMessage`s.
 
-A UI message holds a whole answer in `parts`: text, reasoning, files, and tool parts in which the
-output is beside the input. A model message has `tool-call` blocks in the content of the assistant
+A UI message holds a whole answer in `parts`: text, reasoning, files, and tool parts that hold the
+output and the input. A model message has `tool-call` blocks in the content of the assistant
 and `tool-result` blocks in a message of its own. Both are read as the blocks they correspond to.
 """
 

@@ -192,8 +192,14 @@ class ContextConfig:
     """Whether an item that does not fit is skipped for the next one that does. `False` stops a
     source at its first item that does not fit, as agentmaker does."""
     shorten: StrictBool = False
-    """Whether the best item that does not fit is cut to what is left: at a sentence border, or
-    anywhere if the context would be empty otherwise."""
+    """Whether tokens that stay idle are filled with the beginnings of passages that do not fit
+    whole, cut at the end of a sentence."""
+    never_empty: StrictBool = True
+    """Whether the best passage is shortened if no passage fits: at the end of a sentence, else
+    anywhere."""
+    strict: StrictBool = False
+    """Whether it is an error (`ContextWindowExceeded`) if passages were found and not even a part
+    of one fits. Otherwise the report has a note, and `shortfall` of the context is set."""
 
     @classmethod
     def for_window(
@@ -233,6 +239,7 @@ class ContextConfig:
             "coverage_weight": 0.0,
             "fill": False,
             "shorten": False,
+            "never_empty": False,
         }
         return cls(**{**values, **knobs})
 

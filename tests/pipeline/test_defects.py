@@ -138,6 +138,6 @@ def test_d29_selection_does_not_hold_up_an_event_loop() -> None:
 def test_d36_what_is_left_out_is_in_the_report() -> None:
     """A build that dropped its only candidate looked like one that found nothing."""
     giant = Candidate("word " * 4000)
-    builder = ContextBuilder(ContextConfig(max_tokens=1000))
+    builder = ContextBuilder(ContextConfig(max_tokens=1000, never_empty=False))
     report = builder.assemble("q", sources=[source("rag", [giant])]).report
     assert [(d.kind, d.reason) for d in report.decisions] == [("dropped", "does_not_fit")]

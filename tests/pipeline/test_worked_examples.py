@@ -176,9 +176,9 @@ def test_40_and_41_the_smallest_budget_whose_quotas_hold_an_item() -> None:
     ContextConfig(max_tokens=534).validate()
     with pytest.raises(ConfigurationError, match=r"'tool' has a quota of 63 tokens"):
         ContextConfig(max_tokens=533).validate()
-    ContextBuilder(ContextConfig(max_tokens=542))
+    ContextBuilder(ContextConfig.reference(max_tokens=542))
     with pytest.raises(ConfigurationError, match="'tool'"):
-        ContextBuilder(ContextConfig(max_tokens=541))
+        ContextBuilder(ContextConfig.reference(max_tokens=541))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from muntin.messages import Message
 
 if TYPE_CHECKING:
+    from muntin.errors import ContextWindowExceeded
     from muntin.passages.candidates import Candidate
     from muntin.passages.layout import Page, Section
     from muntin.report import AssemblyReport
@@ -39,6 +40,8 @@ class AssembledContext:
     """The question it was assembled for."""
     ranked: tuple[Candidate, ...] = ()
     """The candidates that were placed, the best first over all sources."""
+    shortfall: ContextWindowExceeded | None = None
+    """Set if passages were found and not even a part of one fits; `None` otherwise."""
 
     @property
     def text(self) -> str:

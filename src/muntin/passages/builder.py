@@ -16,9 +16,11 @@ from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.passages.account import Sheet, account_for
 from muntin.passages.assembled import AssembledContext
 from muntin.passages.layout import Dress, Layout
-from muntin.passages.placement import Frame, measure, place
+from muntin.passages.placement import measure, place
 from muntin.passages.ranking import rank
 from muntin.passages.sources import agather, check_sources, gather
+from muntin.passages.splitting import split_strings
+from muntin.passages.table import Frame
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.text import clean_text
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from muntin.counting import AnyCounter
-    from muntin.passages.candidates import Embedding, Scope
+    from muntin.passages.candidates import Candidate, Embedding, Scope
     from muntin.passages.layout import Item
     from muntin.passages.placement import Placement
     from muntin.passages.ranking import Ranking
@@ -70,7 +72,8 @@ class ContextBuilder:
     Args:
         config: The budget and the knobs of selection; `None` takes `ContextConfig()`.
         min_chunk_tokens: Tokens one candidate may take at most, for the check that every quota
-            can hold one; `None` takes the configuration's.
+            can hold one; `None` takes the configuration's. Where `config.fill` is true, sources
+            lend each other idle quota, and only the whole budget is checked.
         prompts: Where headings come from; `None` takes the built-in English ones.
         counter: Counts tokens: a function of a text, a model, or the name of a model or an
             encoding. `None` takes `model`'s counter, else `count_tokens`.
@@ -79,7 +82,8 @@ class ContextBuilder:
         token_counter: Another name of `counter`.
 
     Raises:
-        ConfigurationError: A quota cannot hold one candidate.
+        ConfigurationError: The budget cannot hold one candidate; where sources may not borrow, a
+            quota cannot.
 
     ```python
     from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
@@ -126,7 +130,18 @@ class ContextBuilder:
             layout=layout or Layout(), prompts=prompts or DEFAULT_PROMPTS, counter=count
         )
         body = self.config.min_chunk_tokens if min_chunk_tokens is None else min_chunk_tokens
-        self.config.validate(min_chunk_tokens=body + count("- "), require_max_tokens=False)
+        least = body + count("- ")
+        if not (self.config.fill and self.config.allow_borrow):
+            self.config.validate(min_chunk_tokens=least, require_max_tokens=False)
+        elif self.config.max_tokens is not None:  # idle quotas are lent: only the sum matters
+            total = self.config.max_tokens - int(
+                self.config.max_tokens * self.config.output_reserve_ratio
+            )
+            if total < least:
+                raise ConfigurationError(
+                    f"max_tokens={self.config.max_tokens} leaves {total} tokens for passages, less "
+                    f"than one item ({least}): raise max_tokens or lower min_chunk_tokens"
+                )
 
     def build(
         self,
@@ -328,14 +343,16 @@ class ContextBuilder:
     def _assemble(
         self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None
     ) -> AssembledContext:
-        ranking = rank(
-            gathered.candidates,
-            self.config,
-            question=plan.query,
-            query_embedding=query_embedding,
-        )
+        def fits(name: str, candidate: Candidate) -> bool:
+            rendered = self._dress.rendered(candidate, name)
+            return self._dress.counter(rendered + "\n") <= plan.frame.region
+
+        offered, split = gathered.candidates, ()
+        if self.config.never_empty:
+            offered, split = split_strings(gathered.candidates, fits)
+        ranking = rank(offered, self.config, question=plan.query, query_embedding=query_embedding)
         items = measure(ranking, self._dress)
-        notes = tuple(f"{failure}; it was left out" for failure in gathered.failures)
+        notes = tuple(f"{failure}; it was left out" for failure in gathered.failures) + split
         return self._laid_out(plan, ranking, items, notes)
 
     def _laid_out(
@@ -347,11 +364,15 @@ class ContextBuilder:
         def replay(max_tokens: int) -> AssemblyReport:
             return self._laid_out(plan.within(max_tokens), ranking, items, notes).report
 
+        shortfall = _shortfall(ranking, items, placement, frame)
+        if shortfall is not None and self.config.strict:
+            raise shortfall
+        missing = () if shortfall is None else (f"no passage fits: {shortfall}",)
         sheet = Sheet(
             query=plan.query,
             budget=frame.limit,
             reserve=plan.reserve,
-            notes=(*notes, *self._small_quotas(placement, items, ranking)),
+            notes=(*notes, *missing, *self._small_quotas(placement, items, ranking)),
             replay=replay,
         )
         report = account_for(sheet, ranking, items, placement, frame, dress)
@@ -361,6 +382,7 @@ class ContextBuilder:
             report=report,
             query=plan.query,
             ranked=tuple(placed[number].candidate for number in ranking.line if number in placed),
+            shortfall=shortfall,
         )
 
     def _small_quotas(
@@ -389,3 +411,15 @@ class ContextBuilder:
                 "budget where the door takes one"
             )
         return self.config.max_tokens
+
+
+def _shortfall(
+    ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
+) -> ContextWindowExceeded | None:
+    """Return the error that explains an empty context, `None` if it is not or nothing was found."""
+    found = [items[number].tokens for number in ranking.line]
+    if placement.items or not found:
+        return None
+    return ContextWindowExceeded(
+        "the shortest passage that was found", needed=min(found), available=frame.region
+    )

@@ -10,6 +10,7 @@ candidate without text has nothing to say and is not ranked.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,16 @@ from muntin.passages.links import Link
 from muntin.passages.selection import relevance_of, select
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from muntin.config import ContextConfig
     from muntin.passages.candidates import Candidate, Embedding
     from muntin.passages.selection import DropReason, Selection
 
 __all__ = ("Offer", "Ranking", "Refusal", "rank")
+
+_LEAST_DISTANCES = 3
+"""Scores of a source from which a rise along the whole list is no accident."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,15 @@ def rank(
         for source in sorted(gathered)
         for index, candidate in enumerate(gathered[source])
     ]
-    worth = _worth(gathered, offers, query_embedding)
+    distances = [name for name in sorted(gathered) if _are_distances(gathered[name])]
+    if distances and config.fill:
+        scored = {
+            name: [replace(one, score=None) for one in found] if name in distances else found
+            for name, found in gathered.items()
+        }
+    else:
+        scored, distances = gathered, []
+    worth = _worth(scored, query_embedding, pooled=config.fill)
     speaking = [number for number, offer in enumerate(offers) if not offer.is_empty]
     pools = [speaking]
     if not config.dedup_across_sources:
@@ -167,8 +179,9 @@ def rank(
         line += _line(chosen, pool, marginal)
     order = list(marginal)
     if len(pools) > 1:
-        order.sort(key=lambda number: -marginal[number])
-        line.sort(key=lambda place: -place[0])
+        line.sort(key=lambda place: -place[0])  # stable: a pool keeps its own order
+        position = {number: at for at, (_, number) in enumerate(line)}
+        order.sort(key=position.__getitem__)
     return Ranking(
         offers=tuple(_with_provenance(offers, refused)),
         order=tuple(order),
@@ -177,18 +190,23 @@ def rank(
         line=tuple(number for _, number in line),
         echoes=echoes,
         links=links,
-        notes=(_ignored_note(ignored),) if ignored else (),
+        notes=tuple(_notes(ignored, distances)),
     )
 
 
 def _worth(
     gathered: Mapping[str, Sequence[Candidate]],
-    offers: Sequence[Offer],
     query_embedding: Embedding | None,
+    *,
+    pooled: bool,
 ) -> list[float]:
-    pooled = [offer.candidate for offer in offers]
+    """Return relevance; `pooled` puts all sources on one scale if their scores share one.
+
+    Without `fill` each source fills its own quota, so only the order within it matters.
+    """
+    every = [one for source in sorted(gathered) for one in gathered[source]]
     apart = [list(gathered[source]) for source in sorted(gathered)]
-    groups = [pooled] if _on_one_scale(pooled) else apart
+    groups = [every] if pooled and _on_one_scale(every) else apart
     parts = [relevance_of(group, query_embedding=query_embedding) for group in groups]
     return np.concatenate(parts).tolist() if parts else []
 
@@ -239,10 +257,14 @@ def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]
 def _line(
     chosen: Selection, pool: Sequence[int], marginal: Mapping[int, float]
 ) -> list[tuple[float, int]]:
-    """Give each offer that may be placed the worth of the selected one before it."""
+    """Give each offer that may be placed the lowest marginal relevance up to it.
+
+    Marginal relevance can rise from one pick to the next (a bonus for diversity); the running
+    minimum keeps the order of selection when several pools are merged.
+    """
     worth, line = float("inf"), list[tuple[float, int]]()
     for position in chosen.line:
-        worth = marginal.get(pool[position], worth)
+        worth = min(worth, marginal.get(pool[position], worth))
         line.append((worth, pool[position]))
     return line
 
@@ -262,6 +284,26 @@ def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) ->
     return noted
 
 
-def _ignored_note(count: int) -> str:
-    what = "1 embedding was" if count == 1 else f"{count} embeddings were"
-    return f"{what} not finite or not a vector and counted as none"
+def _are_distances(candidates: Sequence[Candidate]) -> bool:
+    """Return whether scores rise along a list that is ordered best first, so are distances.
+
+    Two scores rise by chance too often, so at least three are needed.
+    """
+    scores = [one.score for one in candidates]
+    if len(scores) < _LEAST_DISTANCES:
+        return False
+    known = [float(score) for score in scores if isinstance(score, (int, float))]
+    if len(known) < len(scores) or not all(map(math.isfinite, known)):
+        return False
+    return known[0] >= 0 and known[0] < known[-1] and known == sorted(known)
+
+
+def _notes(ignored: int, distances: Sequence[str]) -> Iterator[str]:
+    if ignored:
+        what = "1 embedding was" if ignored == 1 else f"{ignored} embeddings were"
+        yield f"{what} not finite or not a vector and counted as none"
+    for name in distances:
+        yield (
+            f"the scores of source {name!r} rise from its first passage to its last, so they were "
+            f"read as distances: the order of its passages counts"
+        )

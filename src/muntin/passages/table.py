@@ -1,0 +1,157 @@
+"""The page while it is filled: which items are placed, and how many tokens the joined text takes.
+
+Tokens are not additive, so every change counts the joined text again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from muntin.passages.layout import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from muntin.passages.layout import Dress, Page
+    from muntin.passages.ranking import Ranking
+
+__all__ = ("Frame", "Table")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Hold what stands around the candidates and how much room there is."""
+
+    sources: tuple[str, ...]
+    """Names of the sources in the order in which they were given."""
+    limit: int
+    """Tokens the joined text may take."""
+    overhead: int
+    """Tokens of it that are taken before anything is divided: what is fixed, and the headings of
+    all sources."""
+    system: str = ""
+    """System prompt; `""` where there is none."""
+    question: str = ""
+    """The question as it is rendered; `""` where it is not part of the text."""
+
+    @property
+    def region(self) -> int:
+        """Tokens that are divided among the sources."""
+        return max(self.limit - self.overhead, 0)
+
+
+class Table:
+    """The page in the making: what is placed, and what the whole counts."""
+
+    def __init__(self, ranking: Ranking, items: Sequence[Item], frame: Frame, dress: Dress) -> None:
+        self.ranking, self.items, self.frame, self.dress = ranking, items, frame, dress
+        self.order = ranking.order
+        self.rank = {number: place for place, number in enumerate(ranking.line)}
+        self.headings = {name: dress.heading_tokens(name) for name in frame.sources}
+        self.gap = dress.counter("\n\n")
+        self.placed: dict[int, Item] = {}
+        self.tokens = self._count()
+
+    @property
+    def room(self) -> int:
+        """Tokens that are idle."""
+        return self.frame.limit - self.tokens
+
+    def source(self, number: int) -> str:
+        """Return the name of an item's source."""
+        return self.ranking.offers[number].source
+
+    def lines(self) -> dict[str, list[int]]:
+        """Return each source's selected offers that are not placed, the best first."""
+        lines: dict[str, list[int]] = {name: [] for name in self.frame.sources}
+        for number in self.order:
+            if number not in self.placed:
+                lines[self.source(number)].append(number)
+        return lines
+
+    def used(self, name: str) -> int:
+        """Count a source's placed items, each alone."""
+        placed = self.placed.items()
+        return sum(item.tokens for number, item in placed if self.source(number) == name)
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Place items whole."""
+        self.placed.update((number, self.items[number]) for number in numbers)
+        self.tokens = self._count()
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Take items out again."""
+        for number in numbers:
+            del self.placed[number]
+        self.tokens = self._count()
+
+    def offer(self, number: int, item: Item) -> bool:
+        """Place an item if the joined text still fits, and say whether it did."""
+        tokens = self.counted(number, item)
+        if tokens > self.frame.limit:
+            return False
+        self.placed[number], self.tokens = item, tokens
+        return True
+
+    def counted(self, number: int, item: Item) -> int:
+        """Count the joined text with one more item."""
+        self.placed[number] = item
+        tokens = self._count()
+        del self.placed[number]
+        return tokens
+
+    def with_content(self, number: int, content: str) -> Item:
+        """Make the item an offer would be with another content."""
+        candidate = replace(self.items[number].candidate, content=content)
+        text = self.dress.rendered(candidate, self.source(number))
+        return Item(candidate=candidate, text=text, tokens=self.dress.counter(text + "\n"))
+
+    def cost(self, number: int, opened: set[str]) -> int:
+        """Return what an item takes, with its heading where its section is not open yet."""
+        name = self.source(number)
+        return self.items[number].tokens + (0 if name in opened else self.headings[name] + self.gap)
+
+    def opened(self) -> set[str]:
+        """Return the sources whose section is not empty."""
+        return {self.source(number) for number in self.placed}
+
+    def trim(self, pinned: Sequence[int]) -> set[int]:
+        """Take out the least deserving items until the joined text fits."""
+        out: set[int] = set()
+        while self.tokens > self.frame.limit:
+            over = self.tokens - self.frame.limit
+            victims: list[int] = []
+            free = sorted(self.placed.keys() - set(pinned), key=self.rank.__getitem__)
+            while over > 0 and free:
+                victims.append(free.pop())
+                over -= self.items[victims[-1]].tokens
+            out.update(victims)
+            self.remove(victims)
+        return out
+
+    def page(self, sources: Sequence[str] | None = None) -> Page:
+        """Return the page with the placed items; `sources` gives another order of sections."""
+        layout, frame = self.dress.layout, self.frame
+        by_source: dict[str, list[int]] = {name: [] for name in sources or frame.sources}
+        for number in sorted(self.placed, key=self._standing):
+            by_source[self.source(number)].append(number)
+        sections = [
+            layout.section(name, [self.placed[number] for number in numbers], self.dress.prompts)
+            for name, numbers in by_source.items()
+        ]
+        return layout.page(system=frame.system, sections=sections, question=frame.question)
+
+    def _standing(self, number: int) -> int:
+        if self.dress.layout.ordering == "document":
+            return self.ranking.offers[number].index
+        return self.rank[number]
+
+    def _count(self) -> int:
+        """Count the joined text; in the order given and by name, so that neither decides alone."""
+        counts = [self.dress.counter(self.page().text)]
+        by_name = tuple(sorted(self.frame.sources))
+        layout = self.dress.layout
+        if layout.arranged(by_name) != layout.arranged(self.frame.sources):
+            counts.append(self.dress.counter(self.page(by_name).text))
+        return max(counts)

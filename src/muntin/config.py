@@ -197,6 +197,10 @@ class ContextConfig:
     never_empty: StrictBool = True
     """Whether the best passage is shortened if no passage fits: at the end of a sentence, else
     anywhere."""
+    windows: StrictBool = True
+    """Whether, where the budget holds less than one and a half passages, the best sentences of
+    several passages are placed instead: with their title line, in their order, gaps marked by "…".
+    Code, tables and JSON are never cut so."""
     strict: StrictBool = False
     """Whether it is an error (`ContextWindowExceeded`) if passages were found and not even a part
     of one fits. Otherwise the report has a note, and `shortfall` of the context is set."""
@@ -240,6 +244,7 @@ class ContextConfig:
             "fill": False,
             "shorten": False,
             "never_empty": False,
+            "windows": False,
         }
         return cls(**{**values, **knobs})
 

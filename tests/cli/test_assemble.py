@@ -94,11 +94,11 @@ def test_a_window_too_small_for_what_is_fixed_is_exit_code_3(
 ) -> None:
     """The question itself is never cut."""
     long = "Is order A-3 late? " * 20
-    for asked, window, said in (("late?", "5", "raise --window"), (long, "40", "raise the budget")):
+    for asked, window in (("late?", "5"), (long, "40")):
         ended = muntin("assemble", "-q", asked, *sources[2:], "-w", window)
 
         assert ended.code == 3
-        assert said in ended.err
+        assert "raise the budget" in ended.err
 
 
 def test_the_xml_layout_escapes_what_documents_say(

@@ -18,6 +18,7 @@ from muntin import (
     ConfigurationError,
     ContextBuilder,
     ContextConfig,
+    ContextWindowExceeded,
     HistoryCompactor,
     MuntinConfig,
     ReducerConfig,
@@ -53,7 +54,7 @@ def _context(config: ContextConfig) -> object:
     ]
     try:
         context = ContextBuilder(config).assemble("How long are parcels held?", sources=sources)
-    except ConfigurationError as error:
+    except (ConfigurationError, ContextWindowExceeded) as error:
         return str(error)
     return context.text, context.report.to_dict()
 
@@ -123,6 +124,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "ContextConfig.similarity": {"similarity": "embedding"},
     "ContextConfig.fill": {"fill": False, "max_tokens": 60},
     "ContextConfig.shorten": {"shorten": True, "max_tokens": 110},
+    "ContextConfig.link_weight": {"link_weight": 0.0},
+    "ContextConfig.coverage_weight": {"coverage_weight": 0.0},
+    "ContextConfig.windows": {"windows": False, "max_tokens": 45},
+    "ContextConfig.never_empty": {"never_empty": False, "max_tokens": 31, "windows": False},
+    "ContextConfig.strict": {"strict": True, "max_tokens": 24, "never_empty": False},
     "ReducerConfig.agent_keep_recent_steps": {"agent_keep_recent_steps": 1},
     "ReducerConfig.plan_keep_recent": {"plan_keep_recent": 1},
     "CompactionConfig.keep_recent": {"keep_recent": 10},

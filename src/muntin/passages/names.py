@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from muntin.passages.candidates import Candidate
 
-__all__ = ("names_of", "phrase")
+__all__ = ("is_title", "names_of", "phrase")
 
 _TITLES = ("title", "name", "heading", "header", "section", "Header 1", "Header 2", "Header 3")
 """Metadata keys whose value is a name."""
@@ -166,7 +166,7 @@ def _raw_names(candidate: Candidate) -> Iterator[str]:
     head = content[:_HEAD].lstrip()
     first, _, rest = head.partition("\n")
     body = first
-    if rest and _is_title(first):
+    if rest and is_title(first):
         yield from _title_names(first)
         body = rest.lstrip()
     yield from _subject(body)
@@ -189,7 +189,8 @@ def _from_metadata(metadata: Mapping[str, object]) -> Iterator[str]:
             yield last.rsplit(".", 1)[0] if "." in last[1:] else last
 
 
-def _is_title(line: str) -> bool:
+def is_title(line: str) -> bool:
+    """Return whether a first line is a title: short, and not the end of a sentence."""
     line = line.strip()
     return (
         0 < len(line) <= 120

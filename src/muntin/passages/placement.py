@@ -18,9 +18,10 @@ from muntin.passages.allocation import Allocation, Share, allocate
 from muntin.passages.layout import Item
 from muntin.passages.shortening import fill_up, shorten_best
 from muntin.passages.table import Frame, Table
+from muntin.passages.windows import place_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from muntin.config import ContextConfig
     from muntin.passages.layout import Dress, Page
@@ -95,6 +96,10 @@ def place(
             parts=_protected(table, pinned),
         )
     allocation = _allocate(table, pinned, config)
+    windows = config.windows and config.fill and config.allow_borrow and not pinned
+    shortened = place_windows(table) if windows else None
+    if shortened is not None:
+        return _finished(table, allocation, shortened)
     lines = table.lines()
     table.add(
         number
@@ -108,18 +113,27 @@ def place(
     shortened = fill_up(table) if config.shorten else frozenset[int]()
     if not table.placed and (config.shorten or config.never_empty):
         shortened = shorten_best(table)
+    return _finished(table, allocation, shortened, overflowed)
+
+
+def _finished(
+    table: Table,
+    allocation: Allocation,
+    shortened: frozenset[int],
+    overflowed: Collection[int] = (),
+) -> Placement:
     page = table.page()
     return Placement(
         page=page,
-        tokens=dress.counter(page.text),
+        tokens=table.dress.counter(page.text),
         items=dict(table.placed),
         shortened=shortened,
-        overflowed=frozenset(overflowed - table.placed.keys()),
+        overflowed=frozenset(overflowed) - table.placed.keys(),
         allocation=Allocation(
-            region=frame.region,
+            region=table.frame.region,
             shares={
-                name: Share(quota=quota, used=table.used(name), placed=())
-                for name, quota in quotas.items()
+                name: Share(quota=share.quota, used=table.used(name), placed=())
+                for name, share in allocation.shares.items()
             },
         ),
     )

@@ -85,6 +85,8 @@ class Ranking:
     """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
     links: Mapping[int, Link] = field(default_factory=dict[int, Link])
     """Why offers were raised by links or coverage, by number; those that were not are absent."""
+    question: str = ""
+    """The question; `""` where none was given."""
     notes: tuple[str, ...] = ()
     """What the reader of a report should know."""
 
@@ -190,6 +192,7 @@ def rank(
         line=tuple(number for _, number in line),
         echoes=echoes,
         links=links,
+        question=question,
         notes=tuple(_notes(ignored, distances)),
     )
 
@@ -287,8 +290,11 @@ def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) ->
 def _are_distances(candidates: Sequence[Candidate]) -> bool:
     """Return whether scores rise along a list that is ordered best first, so are distances.
 
-    Two scores rise by chance too often, so at least three are needed.
+    Two scores rise by chance too often, so at least three are needed. A score that its metadata
+    calls `relevance_score` is no distance, and its list may have any order.
     """
+    if any("relevance_score" in one.metadata for one in candidates):
+        return False
     scores = [one.score for one in candidates]
     if len(scores) < _LEAST_DISTANCES:
         return False

@@ -25,7 +25,7 @@ _LEAST_SHORTENED = 24
 """Idle tokens from which a shortened passage is worth its place beside others."""
 
 _LEAST_REGION = 2
-"""Tokens for passages below which not even a word fits."""
+"""Tokens for passages below which a whole one is left out, though it fits when it is joined."""
 
 
 def fill_up(table: Table) -> frozenset[int]:
@@ -48,15 +48,16 @@ def shorten_best(table: Table) -> frozenset[int]:
 
     Whole sentences are preferred; if the first one is too long, it is cut inside.
     """
-    if table.frame.region < _LEAST_REGION:
-        return frozenset()
     for number in table.ranking.waiting(table.placed)[:_TRIES]:
         short = _whole_sentences(table, number, _room_for(table, number))
         if short is not None and table.offer(number, short):
             return frozenset((number,))
         if _cut(table, number):
-            is_whole = table.placed[number].candidate == table.items[number].candidate
-            return frozenset() if is_whole else frozenset((number,))
+            if table.placed[number].candidate != table.items[number].candidate:
+                return frozenset((number,))
+            if table.frame.region < _LEAST_REGION:
+                table.remove([number])
+            return frozenset()
     return frozenset()
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from muntin.passages.layout import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from muntin.passages.candidates import Candidate
     from muntin.passages.layout import Dress, Page
     from muntin.passages.ranking import Ranking
 
@@ -79,6 +80,15 @@ class Table:
         """Place items whole."""
         self.placed.update((number, self.items[number]) for number in numbers)
         self.tokens = self._count()
+
+    def place(self, items: Mapping[int, Item]) -> None:
+        """Place items as they are given."""
+        self.placed.update(items)
+        self.tokens = self._count()
+
+    def titled(self, number: int, title: str) -> Candidate:
+        """Return the candidate of an offer with nothing but a title."""
+        return replace(self.items[number].candidate, content=title)
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Take items out again."""

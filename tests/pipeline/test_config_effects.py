@@ -127,7 +127,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "ContextConfig.link_weight": {"link_weight": 0.0},
     "ContextConfig.coverage_weight": {"coverage_weight": 0.0},
     "ContextConfig.windows": {"windows": False, "max_tokens": 45},
-    "ContextConfig.never_empty": {"never_empty": False, "max_tokens": 31, "windows": False},
+    "ContextConfig.never_empty": {"never_empty": False, "max_tokens": 27, "windows": False},
     "ContextConfig.strict": {"strict": True, "max_tokens": 24, "never_empty": False},
     "ReducerConfig.agent_keep_recent_steps": {"agent_keep_recent_steps": 1},
     "ReducerConfig.plan_keep_recent": {"plan_keep_recent": 1},

@@ -104,7 +104,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     similarity: Literal["auto", "embedding", "lexical"] = Field(
         default="auto", description="How near-duplicates are found."
     )
-    order: Literal["selection", "lost-in-the-middle", "document"] = Field(
+    order: Literal["selection", "ascending", "lost-in-the-middle", "document"] = Field(
         default="selection", description="Order of the nodes that are kept."
     )
     shorten: bool = Field(

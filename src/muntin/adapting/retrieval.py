@@ -42,8 +42,9 @@ __all__ = (
     "ratios_for",
 )
 
-Ordering = Literal["selection", "lost-in-the-middle", "document"]
-"""The best first over all sources; the strongest at both ends; or source by source as they came."""
+Ordering = Literal["selection", "ascending", "lost-in-the-middle", "document"]
+"""The best first over all sources; the best last; the strongest at both ends; or source by source
+as they came."""
 
 _GAP = "\n\n"
 _SLACK = 16
@@ -241,10 +242,13 @@ def arranged(best: Sequence[Any], ordering: Ordering) -> list[Any]:
     """
     if ordering == "selection":
         return list(best)
+    if ordering == "ascending":
+        return list(best)[::-1]
     if ordering == "lost-in-the-middle":
         return [*best[::2], *reversed(best[1::2])]
     raise ConfigurationError(
-        f"ordering must be 'selection', 'lost-in-the-middle' or 'document', got {ordering!r}"
+        f"ordering must be 'selection', 'ascending', 'lost-in-the-middle' or 'document', got "
+        f"{ordering!r}"
     )
 
 

@@ -71,7 +71,7 @@ def _decisions(
         common = {
             "index": offer.index,
             "source": offer.source,
-            "id": offer.candidate.id,
+            "id": offer.id,
             "tokens": items[number].tokens,
             "score": None if offer.candidate.score is None else float(offer.candidate.score),
             "mmr_score": ranking.marginal.get(number),

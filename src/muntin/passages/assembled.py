@@ -58,6 +58,15 @@ class AssembledContext:
         """The candidates that were placed, in the order in which they stand."""
         return tuple(item.candidate for section in self.sections for item in section.items)
 
+    @property
+    def citations(self) -> dict[int, Candidate]:
+        """The placed candidates by the number that `{n}` of `Layout.item` writes for them.
+
+        Numbers are places in the ranking, so those of candidates that were not placed are missing.
+        """
+        items = [item for section in self.sections for item in section.items]
+        return {item.number: item.candidate for item in sorted(items, key=lambda one: one.number)}
+
     def candidate_at(self, offset: int) -> Candidate | None:
         """Return the candidate a character of the text came from.
 

@@ -32,6 +32,10 @@ __all__ = ("Block", "Dress", "Item", "Layout", "Page", "Section")
 Stability = Literal["stable", "session", "volatile"]
 """How long a section stays as it is: across sessions, within one, or not even to the next turn."""
 
+Ordering = Literal["selection", "ascending", "lost-in-the-middle", "document"]
+"""Order of the items within a section."""
+_ORDERINGS = ("selection", "ascending", "lost-in-the-middle", "document")
+
 _ORDER = ("system", "memory", "rag", "history", "tool", "*", "question")
 _STABILITY: dict[str, Stability] = {
     "system": "stable",
@@ -43,6 +47,7 @@ _STABILITY: dict[str, Stability] = {
 }
 _CLASSES: tuple[Stability, ...] = ("stable", "session", "volatile")
 _LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+_FIELD = re.compile(r"\{([^{}]+)\}")
 _TAG = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -56,6 +61,8 @@ class Item:
     """How it stands in the section, its mark included."""
     tokens: int
     """Tokens of `text` and the line break after it, counted alone."""
+    number: int = 0
+    """Number for citations: the place in the ranking, from 1; 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +157,15 @@ class Layout:
     """Heading of a source or of `question`, where it is not the prompt registry's."""
     style: Literal["plain", "xml"] = "plain"
     """Headings and list items, or escaped tags that carry id, source and score."""
-    ordering: Literal["selection", "lost-in-the-middle", "document"] = "selection"
-    """Order of the items within a section: as selected; the strongest at both ends, where models
-    read best (Liu et al. 2023, "Lost in the Middle"); or as the source delivered them."""
+    ordering: Ordering = "selection"
+    """Order of the items within a section: best first (`selection`); best last (`ascending`); best
+    at both ends, where models read best (`lost-in-the-middle`, Liu et al. 2023); or in the order of
+    the source (`document`)."""
+    item: str | None = None
+    """Template of one item, such as `"[{n}] {content} ({title}, p. {page})"`. Fields are `content`,
+    `n` (a number for citations, see `AssembledContext.citations`), `id`, `source`, `score`, and
+    the keys of the candidate's metadata; one that is missing is left empty. `None` writes the
+    content alone."""
     stability: Mapping[str, Stability] = field(default_factory=lambda: dict(_STABILITY), hash=False)
     """How stable each part is; one that is not named is volatile."""
 
@@ -163,10 +176,14 @@ class Layout:
             )
         for name, known, value in (
             ("style", ("plain", "xml"), self.style),
-            ("ordering", ("selection", "lost-in-the-middle", "document"), self.ordering),
+            ("ordering", _ORDERINGS, self.ordering),
         ):
             if value not in known:
                 raise ConfigurationError(f"a layout's {name} is one of {known}, not {value!r}")
+        if self.item is not None and "{content}" not in self.item:
+            raise ConfigurationError(
+                f"a layout's item must contain '{{content}}', got {self.item!r}"
+            )
         strange = set(self.stability.values()) - set(_CLASSES)
         if strange:
             raise ConfigurationError(f"a part is one of {_CLASSES}, not {sorted(strange)}")
@@ -192,16 +209,36 @@ class Layout:
         return self.stability.get(name, "volatile")
 
     def render(self, candidate: Candidate, source: str) -> str:
-        """Render one candidate as it stands in its section."""
+        """Write one candidate as an item of its section."""
+        return self._marked(candidate, source, candidate.content)
+
+    def render_numbered(self, candidate: Candidate, source: str, number: int) -> str:
+        """Write one candidate by the template `item`, with its number for citations."""
+        if self.item is None:
+            return self.render(candidate, source)
+        known = {**candidate.metadata, "id": candidate.id, "source": candidate.source or source}
+        known["score"] = "" if candidate.score is None else f"{candidate.score:.4g}"
+        known["n"] = number
+
+        def fill(match: re.Match[str]) -> str:
+            if match[1] == "content":
+                return candidate.content
+            value = known.get(match[1])
+            return "" if value is None else " ".join(str(value).split())
+
+        return self._marked(candidate, source, _FIELD.sub(fill, self.item))
+
+    def _marked(self, candidate: Candidate, source: str, text: str) -> str:
+        """Write a text as an item, so that it cannot forge a heading or a tag."""
         if self.style == "plain":
-            if candidate.content.isprintable():  # then it has no line break, found fast
-                return f"- {candidate.content}"
-            return "- " + _LINE_BREAK.sub(lambda match: match[0] + "  ", candidate.content)
+            if text.isprintable():  # then it has no line break, found fast
+                return f"- {text}"
+            return "- " + _LINE_BREAK.sub(lambda match: match[0] + "  ", text)
         marks = {"id": candidate.id, "source": candidate.source or source}
         if candidate.score is not None:
             marks["score"] = f"{candidate.score:.4g}"
         attributes = "".join(f" {name}={quoteattr(mark)}" for name, mark in marks.items() if mark)
-        return f"<item{attributes}>{escape(candidate.content)}</item>"
+        return f"<item{attributes}>{escape(text)}</item>"
 
     def opening(self, name: str, prompts: PromptRegistry = DEFAULT_PROMPTS) -> str:
         """Return the line that opens a source's section."""
@@ -224,7 +261,9 @@ class Layout:
     ) -> Section:
         """Put a source's items, the best first, under its heading in this layout's order."""
         placed = tuple(items)
-        if self.ordering == "lost-in-the-middle":
+        if self.ordering == "ascending":
+            placed = placed[::-1]
+        elif self.ordering == "lost-in-the-middle":
             placed = (*placed[::2], *reversed(placed[1::2]))
         return Section(
             name=name,
@@ -262,9 +301,14 @@ class Dress:
     counter: TokenCounter
     """What counts tokens."""
 
-    def rendered(self, candidate: Candidate, source: str) -> str:
-        """Render one candidate as it stands in its section, in text that can be encoded."""
-        return clean_text(self.layout.render(candidate, source))
+    def rendered(self, candidate: Candidate, source: str, number: int = 1) -> str:
+        """Write one candidate as an item of its section, in text that can be encoded.
+
+        `number` is written where the layout's template asks for one.
+        """
+        if self.layout.item is None:
+            return clean_text(self.layout.render(candidate, source))
+        return clean_text(self.layout.render_numbered(candidate, source, number))
 
     def heading_tokens(self, name: str) -> int:
         """Count the lines that open and close a section."""

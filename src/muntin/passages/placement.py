@@ -58,12 +58,14 @@ def measure(ranking: Ranking, dress: Dress) -> tuple[Item, ...]:
     """Render every offer and count it, line break included; equal texts are counted once."""
     counted: dict[str, int] = {}
     items: list[Item] = []
-    for offer in ranking.offers:
-        text = dress.rendered(offer.candidate, offer.source)
+    place_of = {number: place for place, number in enumerate(ranking.line, start=1)}
+    for number, offer in enumerate(ranking.offers):
+        place = place_of.get(number, 0)
+        text = dress.rendered(offer.candidate, offer.source, place)
         tokens = counted.get(text)
         if tokens is None:
             tokens = counted[text] = dress.counter(text + "\n")
-        items.append(Item(candidate=offer.candidate, text=text, tokens=tokens))
+        items.append(Item(candidate=offer.candidate, text=text, tokens=tokens, number=place))
     return tuple(items)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ("Offer", "Ranking", "Refusal", "rank")
 
+_HIDDEN_IDS = ("_id", "id", "chunk_id", "doc_id", "document_id")
+"""Metadata keys under which stores keep the id of a passage."""
+
 _LEAST_DISTANCES = 3
 """Scores of a source from which a rise along the whole list is no accident."""
 
@@ -44,9 +47,17 @@ class Offer:
     """The candidate; one that stands for copies in other sources says so in its metadata."""
 
     @property
+    def id(self) -> str:
+        """The id of the candidate, also where a store hides it in the metadata; else `""`."""
+        if self.candidate.id:
+            return self.candidate.id
+        hidden = (self.candidate.metadata.get(key) for key in _HIDDEN_IDS)
+        return next((str(value) for value in hidden if value not in (None, "")), "")
+
+    @property
     def label(self) -> str:
         """Name it: its id, else source and position."""
-        return self.candidate.id or f"{self.source}:{self.index}"
+        return self.id or f"{self.source}:{self.index}"
 
     @property
     def is_empty(self) -> bool:
@@ -273,16 +284,26 @@ def _line(
 
 
 def _with_provenance(offers: Sequence[Offer], refused: Mapping[int, Refusal]) -> list[Offer]:
-    """Note on each kept candidate which other sources said the same."""
-    others: dict[int, set[str]] = {}
+    """Note on each kept candidate where its copies were found.
+
+    `also_in` names the other sources, and `copies` holds source, id and metadata of each copy.
+    """
+    copies: dict[int, list[Offer]] = {}
     for number, refusal in refused.items():
-        nearest = refusal.nearest
-        if nearest is not None and offers[nearest].source != offers[number].source:
-            others.setdefault(nearest, set()).add(offers[number].source)
+        if refusal.nearest is not None:
+            copies.setdefault(refusal.nearest, []).append(offers[number])
     noted = list(offers)
-    for number, names in others.items():
+    for number, found in copies.items():
         offer = noted[number]
-        metadata = {**offer.candidate.metadata, "also_in": tuple(sorted(names))}
+        others = sorted({one.source for one in found} - {offer.source})
+        metadata = {
+            **offer.candidate.metadata,
+            **({"also_in": tuple(others)} if others else {}),
+            "copies": tuple(
+                {"source": one.source, "id": one.id, "metadata": one.candidate.metadata}
+                for one in found
+            ),
+        }
         noted[number] = replace(offer, candidate=replace(offer.candidate, metadata=metadata))
     return noted
 

@@ -114,8 +114,10 @@ class Table:
     def with_content(self, number: int, content: str) -> Item:
         """Make the item an offer would be with another content."""
         candidate = replace(self.items[number].candidate, content=content)
-        text = self.dress.rendered(candidate, self.source(number))
-        return Item(candidate=candidate, text=text, tokens=self.dress.counter(text + "\n"))
+        place = self.items[number].number
+        text = self.dress.rendered(candidate, self.source(number), place)
+        tokens = self.dress.counter(text + "\n")
+        return Item(candidate=candidate, text=text, tokens=tokens, number=place)
 
     def cost(self, number: int, opened: set[str]) -> int:
         """Return what an item takes, with its heading where its section is not open yet."""

@@ -107,7 +107,31 @@ for axes, weight in zip(canvas(height=3.4, columns=3), (1.0, 0.5, 0.2), strict=T
     print(weight, json.dumps(sorted(name[-1] for name in picked)))
 
 # %% [markdown]
-# Inside a builder the default is 1: once duplicates are gone,
+# ## The second passage of a two-step answer
+#
+# The passage with the answer shares no word with this question:
+# it is about a person whom another passage names.
+# Links between names find it; the report says why each passage was chosen.
+
+# %%
+FOUND = [
+    Candidate("Winter Harbour is a novel by Ada Berg about two sisters.", 0.9, id="novel"),
+    Candidate("A harbour is icebound in winter when the sea freezes.", 0.7, id="ice"),
+    Candidate("A novel is a long work of prose; in winter more are sold.", 0.6, id="prose"),
+    Candidate("Ada Berg (born 1961) grew up in Lund and lives there today.", 0.2, id="author"),
+]
+without = ContextConfig(link_weight=0.0, coverage_weight=0.0)
+for label, config in (("before", without), ("after", ContextConfig())):
+    context = ContextBuilder(config).assemble(
+        "Where does the author of Winter Harbour live?",
+        sources=[CallableSource("rag", lambda query: FOUND)],
+        budget=58,
+    )
+    for one in context.report.decisions:
+        print(f"{label:8}{one.id:8}{one.kind:9}{one.reason:18}{one.nearest or ''}".rstrip())
+
+# %% [markdown]
+# Inside a builder the default of `lambda_` is 1: once duplicates are gone,
 # every step towards diversity lost passages that held the answer.
 #
 # ## Try this on yours

@@ -49,7 +49,8 @@ def test_a_shortened_passage_ends_with_a_sentence() -> None:
 
 
 def test_a_smaller_passage_that_fits_is_placed_whole() -> None:
-    context = assembled(40, GIANT, Candidate("Parcels leave at nine.", 0.1, id="small"))
+    small = Candidate("Parcels leave at nine.", 0.1, id="small")
+    context = assembled(40, GIANT, small, windows=False)
     assert [one.id for one in context.candidates] == ["small"]
     assert context.candidates[0].content == "Parcels leave at nine."
 

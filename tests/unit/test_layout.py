@@ -93,7 +93,7 @@ def test_the_reference_configuration_keeps_sources_apart() -> None:
 def test_an_item_is_cut_at_a_sentence_border_on_request() -> None:
     long = "One fact stands here. " * 30
     for shorten in (False, True):
-        builder = ContextBuilder(ContextConfig(shorten=shorten, never_empty=False))
+        builder = ContextBuilder(ContextConfig(shorten=shorten, never_empty=False, windows=False))
         context = builder.assemble("q", sources=[source("rag", long.strip())], budget=80)
         kinds = [d.kind for d in context.report.decisions]
         assert kinds == (["shortened"] if shorten else ["dropped"])

@@ -89,3 +89,15 @@ def test_code_and_tables_are_not_cut_into_sentences(content: str) -> None:
 def test_windows_can_be_switched_off() -> None:
     context = assembled("When was the mill built?", 60, *PASSAGES, windows=False)
     assert PASSAGES[0].content.startswith(context.candidates[0].content)
+
+
+def test_a_sentence_that_is_repeated_is_placed_once() -> None:
+    """Boilerplate filled the budget with one sentence many times."""
+    text = (
+        "Ada Berg keeps the mill. " * 30
+        + "The mill was built in 1432. "
+        + "Closed on Mondays. " * 30
+    )
+    context = assembled("When was the mill built?", 40, Candidate(text))
+    assert context.text.count("Ada Berg keeps the mill.") == 1
+    assert "1432" in context.text

@@ -115,9 +115,13 @@ def _ranked(table: Table, parts: Mapping[int, tuple[str, list[str]]]) -> list[_S
     weights = {word: 1 / (1 + sum(f" {word} " in text for text in texts)) ** 0.5 for word in asked}
     total = sum(weights.values()) or 1.0
     found: list[_Sentence] = []
+    seen: set[str] = set()
     for rank, (number, (_, pieces)) in enumerate(parts.items()):
         for position, piece in enumerate(pieces):
             text = phrase(piece)
+            if text in seen:
+                continue  # boilerplate is placed once
+            seen.add(text)
             covered = sum(weight for word, weight in weights.items() if f" {word} " in text)
             found.append(
                 _Sentence(

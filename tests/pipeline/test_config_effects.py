@@ -113,8 +113,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "ContextConfig.source_ratios": {"source_ratios": {"rag": 0.1, "memory": 0.9}},
     "ContextConfig.mmr_lambda": {"mmr_lambda": 0.1},
     "ContextConfig.dedup_threshold": {"dedup_threshold": 2.0},
-    "ContextConfig.link_weight": {"link_weight": 0.0, "max_tokens": 120},
-    "ContextConfig.coverage_weight": {"coverage_weight": 0.0, "max_tokens": 120},
     "ContextConfig.allow_borrow": {
         "allow_borrow": False,
         "source_ratios": {"rag": 0.3, "memory": 0.7},

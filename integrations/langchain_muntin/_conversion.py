@@ -1,8 +1,8 @@
-"""Translate between LangChain's values and the core's: the one place that knows both.
+"""Translate between LangChain's values and the core's.
 
-Nothing that is given is changed. A document comes back as the very object it was unless its text
-was shortened, and a message that went to a `Message` and back is equal to what it was: whatever
-the neutral value has no field for travels in its metadata.
+Inputs are not changed. A document comes back as the same object unless its text was shortened. A
+message that became a `Message` and is made back is equal to what it was: fields that the neutral
+value does not have are kept in its metadata.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ def _call(call: ToolCall, originals: Iterable[dict[str, Any]]) -> dict[str, Any]
         arguments: object = json.loads(call.arguments)
     except ValueError as error:
         raise ConfigurationError(
-            f"the arguments of call {call.id!r} are no JSON: {error}"
+            f"the arguments of call {call.id!r} are not valid JSON: {error}"
         ) from None
     if not isinstance(arguments, dict):
-        raise ConfigurationError(f"the arguments of call {call.id!r} are no JSON object")
+        raise ConfigurationError(f"the arguments of call {call.id!r} are not a JSON object")
     return {"name": call.name, "args": arguments, "id": call.id or None, "type": "tool_call"}

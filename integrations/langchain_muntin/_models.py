@@ -1,8 +1,8 @@
-"""What a chat model says of itself: its window, what it may write, the tools bound to it.
+"""Read the facts of a chat model: its window, its output limit, the tools bound to it.
 
 A model comes alone or wrapped (`bind_tools`, `with_config`, `with_retry`, `with_fallbacks`,
-`with_structured_output`); what is bound to it travels with every request, so it is charged. Where
-several may have to answer, a request has to fit each. Tool schemas are converted once per tool:
+`with_structured_output`); what is bound to it is sent with every request, so it is charged. If
+several models may answer, a request has to fit each. Tool schemas are converted once per tool:
 conversion costs far more than counting.
 """
 
@@ -33,7 +33,7 @@ __all__ = ("ESTIMATE", "ModelFacts", "answer_schemas", "counter_of", "schema_of"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """Hold what is known of a model."""
+    """What is known of a model."""
 
     model: Any
     """The model itself, unwrapped; `None` where none is given."""
@@ -104,7 +104,7 @@ class ModelFacts:
 
         Args:
             given: Tokens of the window; `None` takes what the models say.
-            config: Decides where nobody asked for a number of tokens outright.
+            config: Decides if no number of tokens is set outright.
             settings: Settings of this one request; `None` where there are none.
 
         Returns:

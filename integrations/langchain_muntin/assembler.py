@@ -120,7 +120,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     """A `muntin.PromptRegistry` for headings and notes; `None` takes the built-in one."""
     summarizer: Any = Field(default=None, exclude=True, repr=False)
     """A chat model or any summariser, asked for a recap of what is left out of the conversation;
-    `None` leaves facts only and asks nobody."""
+    `None` leaves facts only and asks no model."""
     store: Any = Field(default=None, exclude=True, repr=False)
     """A `muntin.ToolResultStore` for the originals of tool results that are cut; `None` keeps
     none."""

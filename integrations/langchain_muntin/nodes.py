@@ -141,7 +141,7 @@ def compact_messages(
         tools: Tools that are sent along and not bound to `model`.
         counter: Counts tokens: a function of a text or of messages, or a model or its name; `None`
             takes the model's. `token_counter` is an alias.
-        summarizer: Asked for a recap of what is left out; `None` asks nobody.
+        summarizer: Asked for a recap of what is left out; `None` asks no model.
         store: Keeps the originals of results that are cut; `None` keeps none.
         prompts: Texts of notes; `None` takes the built-in ones.
         trim_arguments: The other arguments of `trim_messages`: `end_on` is obeyed, those whose

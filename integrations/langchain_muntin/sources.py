@@ -256,7 +256,7 @@ class ChatHistorySource(CallableSource):
             lambda _: asked(),
             afetch=afetch,
             read=self._said,
-            pass_scope=False,  # it offers all it has, whoever asks
+            pass_scope=False,  # it offers the same for every scope
         )
         self._last = last
 

@@ -128,7 +128,7 @@ def test_every_form_of_input_keeps_its_roles(door: Door, given: Any, roles: list
         (b"x", "not bytes"),
         ({}, "the keys are none"),
         ({"rag": LIBRARY}, "the keys are 'rag'"),
-        ([AIMessage("Hello.")], "nobody asks anything"),
+        ([AIMessage("Hello.")], "no user message"),
         ({"question": QUESTION, "history": TALK, "messages": TALK}, "not both"),
     ],
 )
@@ -441,8 +441,8 @@ def test_results_come_back_to_their_calls(door: Door) -> None:
     prompt = assembled(door, ContextAssembler(window=8000), lost)
 
     assert check_request(list(prompt.messages))
-    assert any("moved up" in note for note in prompt.report.notes)
-    assert any("1 messages left out" in note for note in prompt.report.notes)
+    assert any("moved behind their calls" in note for note in prompt.report.notes)
+    assert any("1 messages without their pair" in note for note in prompt.report.notes)
 
 
 @pytest.mark.filterwarnings("ignore:no passage fits")

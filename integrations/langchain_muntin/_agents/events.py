@@ -48,7 +48,7 @@ class Publish:
                 await adispatch_custom_event(name, data, config=config)
 
     def _stream(self) -> None:
-        # LangGraph's writer for a run that nobody streams does nothing and has this name.
+        # LangGraph's writer for a run without a stream does nothing and has this name.
         if self.write is not None and "no_op" not in getattr(self.write, "__name__", ""):
             self.write({"type": REQUEST_EVENT, **self.account.to_dict()})
 

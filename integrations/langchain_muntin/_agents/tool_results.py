@@ -126,7 +126,7 @@ def offered(
 def refused_reading(call: Any, ids: Collection[str]) -> ToolMessage | None:
     """Refuse to read an original whose id is not in the conversation; `None` if it may be read.
 
-    Ids are hashes of contents: whoever knows one from elsewhere could read another user's result.
+    Ids are hashes of contents: an id from elsewhere would open another user's result.
     """
     arguments: dict[str, Any] = call["args"] or {}
     wanted = str(arguments.get("id", ""))

@@ -1,7 +1,7 @@
-"""What an assembler is asked: read out of a string, a prompt value, messages, or a dict.
+"""Read the input of an assembler: a string, a prompt value, messages, or a dict.
 
-Roles are never flattened: messages stay the messages they are, and only what stands under a
-source's key is offered as passages.
+Roles are never flattened: messages stay as they are, and only the value under a source's key is
+offered as passages.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SCOPE = "scope"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Hold what an input asks for."""
+    """What an input asks for."""
 
     messages: tuple[BaseMessage, ...]
     """The conversation, the question included."""
     question: str
-    """What passages are looked for."""
+    """What passages are retrieved for."""
     offered: Mapping[str, object]
     """What the input brings under each other key."""
     scope: Scope | None = None
@@ -52,7 +52,7 @@ def read_input(given: object, *, question_key: str, history_key: str) -> Asked:
     """Read an input of any accepted kind.
 
     Raises:
-        ConfigurationError: It is of no accepted kind, or nobody asks anything in it.
+        ConfigurationError: It is of no accepted kind, or has no user message.
     """
     if isinstance(given, Mapping):
         return _read_mapping(cast("Mapping[str, object]", given), question_key, history_key)
@@ -64,7 +64,7 @@ def read_messages(given: object) -> tuple[BaseMessage, ...]:
     """Read messages in any way LangChain writes them.
 
     Raises:
-        ConfigurationError: It holds something that is no message.
+        ConfigurationError: It holds something that is not a message.
     """
     if isinstance(given, str):
         return (HumanMessage(given),)
@@ -115,8 +115,8 @@ def _read_mapping(given: Mapping[str, object], question_key: str, history_key: s
     except ConfigurationError:
         keys = ", ".join(map(repr, given)) or "none"
         raise ConfigurationError(
-            f"nobody asks anything: put a question under {question_key!r} or messages under "
-            f"{history_key!r}; the keys are {keys}"
+            f"the input has no user message: put a question under {question_key!r} or messages "
+            f"under {history_key!r}; the keys are {keys}"
         ) from None
     return Asked(
         messages=messages, question=question, offered=rest, scope=cast("Scope | None", scope)
@@ -128,4 +128,4 @@ def _newest_question(messages: Iterable[BaseMessage]) -> str:
         said = SHAPE.view(message)
         if said.is_user_turn and (said.text or said.media):
             return said.text
-    raise ConfigurationError("nobody asks anything: there is no message of a user")
+    raise ConfigurationError("the input has no user message")

@@ -46,7 +46,7 @@ class Assembly:
     messages: Sequence[BaseMessage]
     """The conversation, system prompt and question included."""
     question: str
-    """What passages were looked for."""
+    """What passages were retrieved for."""
     gathered: Gathered | None
     """What was fetched; `None` where there are no sources."""
     budget: int
@@ -70,7 +70,7 @@ class Assembly:
     prompts: PromptRegistry | None = None
     """Texts of notes."""
     summarizer: Any = None
-    """Asked for a recap of what is left out; `None` asks nobody."""
+    """Asked for a recap of what is left out; `None` asks no model."""
     store: ToolResultStore | None = None
     """Keeps the originals of tool results that are cut."""
     query_embedding: Embedding | None = None
@@ -100,7 +100,7 @@ class Assembly:
             except ContextWindowExceeded as exceeded:
                 if context is None or not context.text:
                     raise
-                # What must stay of the talk needs more than its share: passages give way.
+                # What must stay of the conversation needs more than its share: passages get less.
                 excess = exceeded.needed - exceeded.available
                 room = max(min(room, context.report.used) - excess, 0)
             else:
@@ -138,7 +138,7 @@ class Assembly:
 
     def _talk(self) -> Mended:
         """Read the conversation, without what was assembled for earlier questions."""
-        if self.gathered is None:  # nothing is looked for here, so what is there stays
+        if self.gathered is None:  # nothing is retrieved here, so earlier passages stay
             return mended(self.messages, self.counts, self.prompts)
         said = [message for message in self.messages if marked(message) != "context"]
         talk = mended(said, self.counts, self.prompts)
@@ -162,7 +162,7 @@ class Assembly:
         )
 
     def _room(self, talk: Mended) -> int:
-        """Say what passages may take: their share, and what the conversation leaves idle."""
+        """Return the tokens passages may take: their share, and what messages leave idle."""
         sizes = [one.tokens for one in talk.measured]
         asked = newest_user(talk.views)
         fixed = sum(sizes[: leading_system(talk.views)]) + (0 if asked is None else sizes[asked])
@@ -209,7 +209,7 @@ class Assembly:
         context: AssembledContext | None,
         notes: tuple[str, ...],
     ) -> AssemblyReport:
-        """Write one account of the whole window out of the two that were made on the way."""
+        """Write one report of the whole window out of those of passages and conversation."""
         talk = fitted.report
         views = [one.view for one in self.counts.measure_all(messages)]
         asked = newest_user(views)
@@ -245,7 +245,7 @@ class Assembly:
         )
 
     def _replay(self, max_tokens: int) -> AssemblyReport:
-        """Do the same in another budget; a larger one is taken from the reserve, then added."""
+        """Do the same in another budget; a larger one takes from the reserve first."""
         tried = replace(self, budget=max_tokens, summarizer=None, is_trial=True)
         if self.window is not None:
             window = max(self.window, max_tokens)

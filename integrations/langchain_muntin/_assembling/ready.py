@@ -1,6 +1,6 @@
-"""What an assembler finds out once, when it is made: window, counter, sources, tools.
+"""What an assembler reads once, when it is made: window, counter, sources, tools.
 
-An assembler is asked many times; nothing here depends on the question.
+Nothing here depends on the question.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 __all__ = ("Ready",)
 
 _RATIO = 0.3
-"""Ratio of a source nobody gave one: that of retrieval."""
+"""Ratio of a source without one of its own: that of retrieval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """Hold what every assembly of one assembler has in common."""
+    """What every assembly of one assembler has in common."""
 
     question_key: str
     history_key: str
@@ -72,7 +72,7 @@ class Ready:
 
     @classmethod
     def of(cls, made: ContextAssembler) -> Ready:
-        """Find everything out, and refuse what cannot work.
+        """Read everything once, and refuse what cannot work.
 
         Raises:
             ConfigurationError: Nothing says how large a request may be.

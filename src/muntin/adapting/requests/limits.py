@@ -70,7 +70,7 @@ class RequestPlan:
     messages: tuple[Any, ...]
     """The conversation, system message included."""
     reason: Reason
-    """Why: the request is over the budget, the trigger was reached, or somebody asked for it."""
+    """Why: the request is over the budget, the trigger was reached, or it was asked for."""
     tokens: int
     """Tokens of the request as it would be sent now."""
     budget: int

@@ -154,7 +154,7 @@ def reading_tool(
 def named_ids(messages: Iterable[Any]) -> frozenset[str]:
     """Return the ids of stored results that stand in messages.
 
-    A conversation may read only these: ids of other conversations are nobody's business in it.
+    A conversation may read only these, and no result of another conversation.
     """
     found: set[str] = set()
     for message in messages:

@@ -155,3 +155,22 @@ def test_the_reference_configuration_has_no_bonus() -> None:
     """`reference()` promises the formula as published."""
     config = ContextConfig.reference()
     assert (config.link_weight, config.coverage_weight) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"), [("what is the fee for a late return?", 0), ("class 17, what fee?", 17)]
+)
+def test_templated_records_keep_their_order_of_relevance(question: str, first: int) -> None:
+    """Twenty-four rules of one form share nine words of ten, and none repeats another."""
+    rules = [
+        Candidate(
+            f"Rule {n}: the fee for a late return of class {n} is {n * 3} euros a day.",
+            1 - n / 50,
+            id=str(n),
+        )
+        for n in range(24)
+    ]
+    placed = [int(one.id) for one in assembled(question, rules, 240).candidates]
+    assert placed[0] == first
+    assert len(placed) >= 10
+    assert placed[1:] == sorted(placed[1:])

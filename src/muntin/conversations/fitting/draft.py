@@ -155,6 +155,7 @@ class Draft:
         held = {*required, *[self.outline.unit_at[index] for index in protected.earlier]}
         self._held = held
         self.pending: Unit | None = None
+        self.released: set[int] = set()
         self.held = [self.units[place] for place in sorted(held)]
 
     def _marked(self, view: MessageView) -> MessageView:
@@ -242,12 +243,27 @@ class Draft:
         self._replace(index, shape.with_text(self.messages[index], text))
         self.why[index] = ("shortened", "oversized")
 
+    def bring_back(self, unit: Unit) -> None:
+        """Take a unit in again that was dropped, whole."""
+        for index in unit.indices:
+            self.size[index] = self.measured[index].tokens
+            self.total += self.size[index]
+            self.why.pop(index, None)
+
     def restore(self, index: int) -> None:
         """Put a shortened message back as it was."""
         if index in self.changed:
             self._replace(index, self.messages[index])
             del self.changed[index]
             self.why.pop(index, None)
+
+    def put_back(
+        self, changed: dict[int, Any], why: dict[int, tuple[DecisionKind, Reason]]
+    ) -> None:
+        """Put shortened copies back in place of the messages they were made from."""
+        for index, message in changed.items():
+            self._replace(index, message)
+            self.why[index] = why[index]
 
     def _replace(self, index: int, message: Any) -> None:
         self.changed[index] = message
@@ -357,8 +373,13 @@ class Draft:
         """Tokens of what this library wrote in."""
         return {"digest": self.note_tokens, "state": self.state_tokens}
 
+    def may_be_restored(self, index: int) -> bool:
+        """Return whether a message was cut only because it is large, and is not protected."""
+        return self.why[index][1] == "oversized" and not self.is_held(self.unit_of(index))
+
     def release(self, unit: Unit) -> None:
-        """Let a unit of the open request be dropped like any other."""
+        """Let a unit of the open request be dropped, after everything else."""
+        self.released.add(unit.first)
         self._held.discard(self.outline.unit_at[unit.first])
         self.held = [held for held in self.held if held is not unit]
 

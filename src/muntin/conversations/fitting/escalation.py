@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from muntin.conversations.fitting.folding import (
     fold,
     fold_everything,
+    reserve_for_note,
     retell,
     tell_less,
     write_note,
 )
+from muntin.conversations.fitting.refill import refill
 from muntin.conversations.fitting.requests import limit_open_request, shorten_open_request
 from muntin.conversations.fitting.shortening import (
     LEAST_TEXT,
@@ -34,10 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ("require_room", "shrink")
 
-_SLACK = 0.05
-"""Share of the room that stays free after a cut."""
-_SLACK_BESIDE_RECALL = 0.02
-"""The same when a question chooses what stays: another one cuts elsewhere anyway."""
+_SLACK, _STEP = 0.01, 0.05
+"""Shares of the space that stay free after a cut, and by which a cut moves: together they leave
+less than 7 % of it idle."""
 
 
 def require_room(draft: Draft, plan: Plan) -> int:
@@ -89,31 +90,30 @@ def shrink(draft: Draft, plan: Plan) -> Flow[None]:
     draft.drop_broken(plan.budget)
     fixed = draft.overhead + sum(draft.size[: draft.leading])
     room = max(plan.budget - fixed, 0)
-    slack = _SLACK_BESIDE_RECALL if plan.question else _SLACK
-    target = max(plan.budget - int(slack * room), floor)
+    target = max(plan.budget - int(_SLACK * room), floor)
+    step = max(1, int(_STEP * room))
     if draft.total > target:
         drop_repeats(draft, plan)
     if draft.total > target:
-        shorten_old(draft, plan, target, room)
+        shorten_old(draft, plan, target, room, step)
     if draft.total > target:
         limit_open_request(draft, plan, room)
-        yield from fold(draft, plan, target, room)
+        yield from fold(draft, plan, target, room, step)
     if draft.total > plan.budget:
         _shorten_last(draft, plan, target)
+    elif target - draft.total >= step:
+        refill(draft, plan, (target - draft.total) // step * step)
 
 
 def _shorten_last(draft: Draft, plan: Plan, target: int) -> None:
-    """Cut what is in flight; then give up, one by one, what is not protected."""
-    # A result of the round in flight says at least where its original is, before facts are told.
-    room = room_for_held(draft, plan.budget)
-    if room < 0 <= room + draft.note_tokens and draft.note_text:
-        tell_less(draft, plan, draft.note_tokens + room)
-    # Facts of what is cut here go into the note, as far as the note has room left.
-    spare = 0
-    if draft.note is not None:
-        room = max(room_for_held(draft, target), 0)
-        left = max(draft.allowance - draft.note_tokens, 0)
-        spare = min(left, draft.total - plan.budget, room)
+    """Cut what is in flight; then drop, one by one, what is not protected."""
+    # The space of the note must not depend on how its facts fill it: a result of the round in
+    # flight would show less at a larger budget, because one more fact had room.
+    space = room_for_held(draft, target) + draft.note_tokens
+    reserved = min(reserve_for_note(draft, plan), max(space, 0))
+    if draft.note_tokens > reserved:
+        tell_less(draft, plan, reserved)
+    spare = max(reserved - draft.note_tokens, 0) if draft.note is not None else 0
     cut = shorten_held(draft, plan, target - spare)
     retell(draft, plan, cut, target - draft.total)
     if draft.total > plan.budget:

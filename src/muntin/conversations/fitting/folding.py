@@ -10,6 +10,7 @@ write the same note: the prompt prefix stays what the provider has cached.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,8 @@ from muntin.conversations.asking import (
 )
 from muntin.conversations.digest import DigestEntry, digest
 from muntin.conversations.fitting.rule_section import rules_of_what_is_out, tokens_of_rules
-from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of
+from muntin.conversations.fitting.shortening import cap_for, cut_results, ends_of, in_steps
+from muntin.conversations.fitting.units import cut_unit, least_of
 from muntin.conversations.recall import plan as plan_recall
 from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
 from muntin.runtime import Flow, Same, window_of
@@ -46,16 +48,19 @@ __all__ = (
     "write_note",
 )
 
-_STEP = 0.10
-"""Share of the room by which a cut moves."""
-_DIGEST = 0.50
+_TALK_AHEAD = 1.0
+"""Shares of the budget by which messages of people and of the assistant count as newer than they
+are: tool results go before them."""
+_DIGEST = 0.5
 """Share of the room the digest may take."""
 _DIGEST_BESIDE_RECALL = 0.02
 """The same when older messages are recalled word for word."""
-_LEAST_DIGEST = 0.10
+_LEAST_DIGEST = 0.2
 """Share of the room the digest may take at least, beside however large a round in flight."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
+_ONE_FACT = 64
+"""Tokens that hold at least one fact: a digest that has so much left over holds all there are."""
 _TRIES = 3
 """How often a digest is written by estimate before every try is counted whole."""
 _CAP_IN_TAIL = 0.20
@@ -68,32 +73,34 @@ _DIGESTED_CHARACTERS = 100_000
 """Characters of old text a digest looks at, at most, beside the first request."""
 
 
-def fold(draft: Draft, plan: Plan, target: int, room: int) -> Flow[None]:
-    """Take old units out and leave a note, so that the draft comes to `target` if it can."""
-    for index in [i for i in draft.changed if draft.why[i][1] == "oversized"]:
+def fold(draft: Draft, plan: Plan, target: int, room: int, step: int) -> Flow[None]:
+    """Drop old units and leave a note, so that the draft comes to `target` if it can."""
+    for index in [i for i in draft.changed if draft.may_be_restored(i)]:
         draft.restore(index)
     marked = draft.loose()
     if not marked.any():
         return
     cap = cap_for(_CAP_IN_TAIL, room)
     share = _DIGEST_BESIDE_RECALL if plan.question else _DIGEST
-    draft.allowance = min(int(share * room), _DIGEST_TOKENS)
-    # What is in flight comes before the facts of what is old, all but the most important ones.
+    allowance = min(int(share * room), _DIGEST_TOKENS)
+    # The round in flight comes before the facts of old messages, except the most important ones.
     held = draft.total - int(draft.sizes_of_units()[draft.loose()].sum())
-    least = int(_LEAST_DIGEST * room)
-    draft.allowance = min(draft.allowance, max(target - held, least))
+    least, fine = int(_LEAST_DIGEST * room), max(step // 4, 1)
+    draft.allowance = min(allowance, max((target - held) // fine * fine, least))
     rules = tokens_of_rules(draft, plan, marked.tolist())
-    step = max(1, int(_STEP * room))
-    folded, kept, text = _choose(draft, plan, marked, target - rules, cap, step)
-    draft.drop(folded, "summarised", "digested")
-    _cut_long(draft, plan, kept, cap)
+    choice = _choose(draft, plan, marked, target - rules, cap, step)
+    draft.drop(choice.gone, "summarised", "digested")
+    _cut_long(draft, plan, choice.kept, cap)
+    if choice.parted is not None:
+        cut_unit(draft, plan, choice.parted, choice.size)
+    text = choice.text
     if plan.summarizer is not None:
         text = yield from _recap(draft, plan, text)
     write_note(draft, plan, text)
-    # What was expected was an estimate; what is left over goes the same way, oldest first.
+    # The sizes were estimates. What is still too much goes the same way.
     over = 0
-    while draft.total > target and over < len(kept):
-        draft.drop([kept[over]], "summarised", "digested")
+    while draft.total > target and over < len(choice.kept):
+        draft.drop([choice.kept[over]], "summarised", "digested")
         over += 1
     if over:  # the note counts what is gone, and holds its rules
         write_note(draft, plan, text)
@@ -110,48 +117,93 @@ def _cut_long(draft: Draft, plan: Plan, kept: Sequence[Unit], cap: int) -> None:
             cut_results(draft, plan, index, cap)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """Which units go, and the one that is cut to the rest of the space."""
+
+    gone: Sequence[Unit]
+    kept: Sequence[Unit]
+    """Units that stay, in the order in which they would go next."""
+    parted: Unit | None = None
+    """The first of `kept` when only a part of it fits."""
+    size: int = 0
+    """Tokens that part may take."""
+    text: str = ""
+    """Facts of the units that go."""
+
+
 def _choose(
     draft: Draft, plan: Plan, marked: NDArray[np.bool_], target: int, cap: int, step: int
-) -> tuple[list[Unit], list[Unit], str]:
+) -> _Choice:
     """Choose the units that go and those that stay, and write what the former leave behind."""
-    foldable = draft.pick(marked)
-    sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
-    # The note of an earlier fit goes first, wherever it stands: this fit writes the one note.
-    noted = draft.earlier_notes()
-    notes = sum(unit.first in noted for unit in foldable) if noted else 0
-    if notes:
-        order = sorted(range(len(foldable)), key=lambda at: foldable[at].first not in noted)
-        foldable, sizes = [foldable[at] for at in order], sizes[order]
+    order, sizes = _order(draft, plan, marked, cap)
     expected = int(sizes.sum())
-    now = int(draft.sizes_of_units()[marked].sum())
-    excess = draft.total - now + expected - target
+    base = draft.total - int(draft.sizes_of_units()[marked].sum())
+    noted = draft.earlier_notes()
+    notes = sum(unit.first in noted for unit in order) if noted else 0
 
-    def chosen(note: int) -> tuple[list[Unit], list[Unit]]:
+    def chosen(note: int) -> _Choice:
+        excess = base + expected + note - target
         if plan.question:
             gone, stay = _not_recalled(
-                draft, plan, foldable[notes:], sizes[notes:].tolist(), expected - excess - note
+                draft, plan, order[notes:], sizes[notes:].tolist(), expected - max(excess, 0)
             )
-            return [*foldable[:notes], *gone], stay
-        oldest = max(_oldest(sizes, excess + note, step), notes)
-        return foldable[:oldest], foldable[oldest:]
+            return _Choice(gone=[*order[:notes], *gone], kept=stay)
+        return _cut_in(draft, order, sizes, in_steps(excess, step), notes)
 
-    folded, kept = chosen(draft.allowance)
-    text, tokens = _facts(draft, plan, folded, draft.allowance)
-    # Rounded like the cut, so that one more fact does not move the cut.
-    spent = -(-(tokens + 4 * FRAMING_TOKENS) // step) * step
-    if spent < draft.allowance - step:
-        # The old part holds fewer facts than there is room for: keep more of it word for word.
-        folded, kept = chosen(spent)
-        text, _ = _facts(draft, plan, folded, draft.allowance)
-    return folded, kept, text
+    choice = chosen(draft.allowance)
+    text, tokens = _facts(draft, plan, choice.gone, draft.allowance)
+    for _ in range(_TRIES):
+        # The old part may hold fewer facts than there is room for: keep more of it word for word.
+        spent = tokens + _overhead_of_note(draft, plan, choice.gone)
+        more = chosen(spent)
+        if len(more.gone) >= len(choice.gone) and more.size <= choice.size:
+            break
+        more_text, more_tokens = _facts(draft, plan, more.gone, draft.allowance)
+        if more_tokens > tokens:
+            tokens = more_tokens
+            continue
+        choice, text, tokens = more, more_text, more_tokens
+    return replace(choice, text=text)
 
 
-def _oldest(sizes: NDArray[np.int64], excess: int, step: int) -> int:
-    """Count the oldest units that together free `excess`, rounded up to whole steps."""
-    wanted = -(-excess // step) * step
+def _order(
+    draft: Draft, plan: Plan, marked: NDArray[np.bool_], cap: int
+) -> tuple[list[Unit], NDArray[np.int64]]:
+    """List the units that may go in the order in which they go, and what each costs at most.
+
+    The note of an earlier fit goes first, wherever it is: this fit writes the one note. Then tool
+    rounds and messages go oldest first, where what people and the assistant said counts as newer
+    than it is.
+    """
+    units = draft.pick(marked)
+    sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
+    space = plan.budget - draft.overhead
+    place = sizes.cumsum().astype(np.float64)
+    talk = [unit.kind in ("user", "assistant") for unit in units]
+    place[np.asarray(talk, dtype=bool)] += _TALK_AHEAD * space
+    noted, released = draft.earlier_notes(), draft.released
+    if noted or released:
+        place[[at for at, unit in enumerate(units) if unit.first in noted]] = -1
+        place[[at for at, unit in enumerate(units) if unit.first in released]] += np.inf
+    order = np.argsort(place, kind="stable")
+    return [units[at] for at in order.tolist()], sizes[order]
+
+
+def _cut_in(
+    draft: Draft, order: Sequence[Unit], sizes: NDArray[np.int64], wanted: int, least: int
+) -> _Choice:
+    """Cut so that `wanted` tokens are freed: whole units, and a part of the next one."""
     if wanted <= 0:
-        return 0
-    return min(int(np.searchsorted(sizes.cumsum(), wanted)) + 1, len(sizes))
+        return _Choice(gone=order[:least], kept=order[least:])
+    ends = sizes.cumsum()
+    at = max(int(np.searchsorted(ends, wanted)), least)
+    if at >= len(order):
+        return _Choice(gone=order, kept=[])
+    size = int(ends[at]) - wanted
+    if size >= least_of(draft, order[at]):
+        return _Choice(gone=order[:at], kept=order[at:], parted=order[at], size=size)
+    return _Choice(gone=order[: at + 1], kept=order[at + 1 :])
 
 
 def _not_recalled(
@@ -172,6 +224,14 @@ def _not_recalled(
         [unit for at, unit in enumerate(foldable) if at not in stays],
         [unit for at, unit in enumerate(foldable) if at in stays],
     )
+
+
+def _overhead_of_note(draft: Draft, plan: Plan, gone: Sequence[Unit]) -> int:
+    """Count what a note costs beside its facts."""
+    heading = plan.prompts.render(
+        "conversation.digest", count=sum(len(unit.indices) for unit in gone)
+    )
+    return draft.counter(heading) + FRAMING_TOKENS + 2
 
 
 def _facts(draft: Draft, plan: Plan, folded: Sequence[Unit], allowance: int) -> tuple[str, int]:
@@ -344,6 +404,26 @@ def write_note(draft: Draft, plan: Plan, text: str) -> None:
     rules = rules_of_what_is_out(draft, plan.budget, plan.prompts)
     parts = [part for part in (heading, text, rules) if part]
     draft.write_note(draft.measured[0].shape.note("\n".join(parts), plan.note_role))
+
+
+def reserve_for_note(draft: Draft, plan: Plan) -> int:
+    """Return the tokens to set aside for the note: what all facts need, or its allowance."""
+    if draft.note is None:
+        return 0
+    gone = draft.folded()
+    beyond = draft.allowance + max(draft.allowance // 2, _ONE_FACT)
+    _, tokens = _facts(draft, plan, gone, beyond)
+    return min(tokens + _overhead_of_note(draft, plan, gone), draft.allowance)
+
+
+def rewrite_count(draft: Draft, plan: Plan) -> None:
+    """Write the note anew with the number of messages that are out now, or remove it at 0."""
+    if draft.note is None:
+        return
+    if draft.messages_out:
+        write_note(draft, plan, draft.note_text)
+    else:
+        draft.write_note(None)
 
 
 def tell_less(draft: Draft, plan: Plan, most: int) -> None:

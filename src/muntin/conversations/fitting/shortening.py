@@ -39,8 +39,9 @@ _CAPS = (0.25, 0.12)
 """Shares of the room one old result may take, tried in this order before units are folded."""
 _LEAST_MARKED = 12
 """Tokens below which a cut result has no room for a marker beside its text."""
-_MARK = 32
-"""Tokens in which a result can say how long it was and where its original is."""
+_MARKED, _UNMARKED = 64, 40
+"""Tokens of a result from which a marker leaves enough space for text, and tokens of text that are
+shown below that. A result with an original that can be read is marked earlier."""
 _FACTS = 0.4
 """Share of an old result's cap that goes to the facts its excerpt leaves out."""
 _LEAST_FACTS = 24
@@ -144,8 +145,11 @@ def cap_for(share: float, room: int) -> int:
     return max(int(share * room), min(_SHORT, room // 2))
 
 
-def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
-    """Cut old results, to the gentlest cap that is enough; nothing when none is."""
+def shorten_old(draft: Draft, plan: Plan, target: int, room: int, step: int) -> None:
+    """Cut old results, oldest first, to the gentlest cap that is enough; nothing when none is.
+
+    As much is freed as is needed, in whole steps: the last result is cut only as far as it must be.
+    """
     for share in _CAPS:
         cap = cap_for(share, room)
         over = [
@@ -153,13 +157,29 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int) -> None:
             for index in draft.shortenable(draft.results_over(cap + FRAMING_TOKENS))
             if index not in draft.changed and not draft.is_held(draft.unit_of(index))
         ]
-        freed = sum(
-            max(draft.size[index] - cap - FRAMING_TOKENS, _media_of(draft, index)) for index in over
-        )
-        if draft.total - freed <= target:
-            for index in _words_first(draft, over):
-                cut_results(draft, plan, index, cap, target)
-            return
+        freed = {
+            index: max(draft.size[index] - cap - FRAMING_TOKENS, _media_of(draft, index))
+            for index in over
+        }
+        if draft.total - sum(freed.values()) > target:
+            continue
+        wanted = in_steps(draft.total - target, step)
+        for index in _words_first(draft, over):
+            if wanted <= 0 and draft.total <= target:
+                return
+            size = draft.size[index] - FRAMING_TOKENS - max(wanted, draft.total - target)
+            cut_results(draft, plan, index, max(cap, size), target)
+            wanted -= freed[index]
+        return
+
+
+def in_steps(tokens: int, step: int) -> int:
+    """Round a number of tokens up to whole steps, 0 or more.
+
+    Cuts in steps stay where they are while a conversation grows by less than a step, so that the
+    provider's cache keeps the beginning of the prompt.
+    """
+    return max(-(-tokens // step) * step, 0)
 
 
 def drop_repeats(draft: Draft, plan: Plan) -> None:
@@ -219,7 +239,7 @@ def _words_first(draft: Draft, indices: Sequence[int]) -> list[int]:
 
 
 def room_for_held(draft: Draft, budget: int) -> int:
-    """Count what is left of `budget` when every held result is cut to where its original is.
+    """Count what is left of `budget` when every held result is cut to a marked excerpt.
 
     Below 0 not even that has room.
     """
@@ -227,7 +247,7 @@ def room_for_held(draft: Draft, budget: int) -> int:
     for index in _held_results(draft, draft.held):
         now += draft.size[index]
         sizes = draft.result_sizes(index)
-        least += draft.measured[index].tokens - sum(max(size - _MARK, 0) for size in sizes)
+        least += draft.measured[index].tokens - sum(max(size - _MARKED, 0) for size in sizes)
     return budget - (draft.total - now + least)
 
 
@@ -246,8 +266,9 @@ def shortener(
             # The whole text was counted already, and it may be large.
             return tokens if other is text else counter(other)
 
-        if max_tokens < _LEAST_MARKED:
-            return cut_to_tokens(text, max_tokens, known)
+        if max_tokens < (_LEAST_MARKED if store is not None else _MARKED):
+            most = max_tokens if store is not None else min(max_tokens, _UNMARKED)
+            return cut_to_tokens(text, most, known, keep="ends")
         return truncate_tool_result(
             text, max_tokens, counter=known, store=store, name=name, prompts=prompts
         )

@@ -37,9 +37,9 @@ def test_clearing_is_done_in_batches() -> None:
     """One old result cleared at each step: 219,000 cached tokens became 0, sixty times."""
     history: list[Any] = [S, U("the task")]
     sent: list[list[Any]] = []
-    for at in range(100):
+    for at in range(200):
         history += [A(f"k{at}"), T(f"k{at}", f"item_id: B-{at} " * 8)]
-        sent.append(fit_messages(history, budget=2_000).messages)
+        sent.append(fit_messages(history, budget=4_000, counter=count_tokens).messages)
     kept = [
         shared_tokens(before, after) / count_messages(before) for before, after in pairwise(sent)
     ]
@@ -52,9 +52,9 @@ def test_while_a_history_grows_most_fits_share_their_prefix() -> None:
     """The full history is given each time, as adapters do; the note must not change each time."""
     history: list[dict[str, Any]] = [S, U("the task")]
     notes: list[str] = []
-    for at in range(60):
+    for at in range(120):
         history += [A(f"k{at}"), T(f"k{at}", f"item_id: B-{at} " * 10)]
-        fitted = fit_messages(history, budget=1_500)
+        fitted = fit_messages(history, budget=4_000, counter=count_tokens)
         if fitted.changed:
             notes += [m["content"] for m in fitted.messages if "Earlier" in str(m["content"])][:1]
     assert len(notes) > 20

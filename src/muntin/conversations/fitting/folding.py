@@ -51,6 +51,9 @@ __all__ = (
 _TALK_AHEAD = 1.0
 """Shares of the budget by which messages of people and of the assistant count as newer than they
 are: tool results go before them."""
+_DOCUMENT, _DOCUMENT_AHEAD = 500, 4.0
+"""Tokens of a user message that holds a document, and how much newer still it counts: nobody but
+the user can bring it again."""
 _DIGEST = 0.5
 """Share of the room the digest may take."""
 _DIGEST_BESIDE_RECALL = 0.02
@@ -59,9 +62,11 @@ _LEAST_DIGEST = 0.2
 """Share of the room the digest may take at least, beside however large a round in flight."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
+_CLOSE = 6
+"""Parts of a step: less space than one of them is not worth another digest."""
 _ONE_FACT = 64
 """Tokens that hold at least one fact: a digest that has so much left over holds all there are."""
-_TRIES = 3
+_TRIES = 4
 """How often a digest is written by estimate before every try is counted whole."""
 _CAP_IN_TAIL = 0.20
 """Share of the room one old result may take when units are folded as well."""
@@ -151,19 +156,22 @@ def _choose(
             return _Choice(gone=[*order[:notes], *gone], kept=stay)
         return _cut_in(draft, order, sizes, in_steps(excess, step), notes)
 
-    choice = chosen(draft.allowance)
+    spent = draft.allowance
+    choice = chosen(spent)
     text, tokens = _facts(draft, plan, choice.gone, draft.allowance)
     for _ in range(_TRIES):
         # The old part may hold fewer facts than there is room for: keep more of it word for word.
-        spent = tokens + _overhead_of_note(draft, plan, choice.gone)
-        more = chosen(spent)
-        if len(more.gone) >= len(choice.gone) and more.size <= choice.size:
+        # Where this ends depends on the old part alone, so the cut moves in whole steps.
+        needed = tokens + _overhead_of_note(draft, plan, choice.gone)
+        if spent - needed < step // _CLOSE:
+            break
+        more = chosen(needed)
+        if len(more.gone) == len(choice.gone) and more.size == choice.size:
             break
         more_text, more_tokens = _facts(draft, plan, more.gone, draft.allowance)
         if more_tokens > tokens:
-            tokens = more_tokens
-            continue
-        choice, text, tokens = more, more_text, more_tokens
+            break
+        spent, choice, text, tokens = needed, more, more_text, more_tokens
     return replace(choice, text=text)
 
 
@@ -180,8 +188,9 @@ def _order(
     sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
     space = plan.budget - draft.overhead
     place = sizes.cumsum().astype(np.float64)
-    talk = [unit.kind in ("user", "assistant") for unit in units]
-    place[np.asarray(talk, dtype=bool)] += _TALK_AHEAD * space
+    kinds = np.array([unit.kind for unit in units])
+    place[(kinds == "user") | (kinds == "assistant")] += _TALK_AHEAD * space
+    place[(kinds == "user") & (sizes > _DOCUMENT)] += _DOCUMENT_AHEAD * space
     noted, released = draft.earlier_notes(), draft.released
     if noted or released:
         place[[at for at, unit in enumerate(units) if unit.first in noted]] = -1
@@ -397,8 +406,11 @@ def _indented(text: str) -> str:
 
 
 def write_note(draft: Draft, plan: Plan, text: str) -> None:
-    """Write the note that stands for what is left out."""
+    """Write the note that stands for what is left out; none when nothing is."""
     draft.note_text = text
+    if not draft.messages_out:
+        draft.write_note(None)
+        return
     key = "conversation.digest" if text else "conversation.omitted"
     heading = plan.prompts.render(key, count=draft.messages_out)
     rules = rules_of_what_is_out(draft, plan.budget, plan.prompts)
@@ -418,12 +430,8 @@ def reserve_for_note(draft: Draft, plan: Plan) -> int:
 
 def rewrite_count(draft: Draft, plan: Plan) -> None:
     """Write the note anew with the number of messages that are out now, or remove it at 0."""
-    if draft.note is None:
-        return
-    if draft.messages_out:
+    if draft.note is not None:
         write_note(draft, plan, draft.note_text)
-    else:
-        draft.write_note(None)
 
 
 def tell_less(draft: Draft, plan: Plan, most: int) -> None:

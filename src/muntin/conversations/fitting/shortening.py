@@ -115,6 +115,9 @@ def _with_facts(
         excerpt = plan.shorten(text, size, limit - room, name)
         entry = DigestEntry(text=ends_of(text, limit * _FACT_CHARACTERS), role="tool", tool=name)
         facts = digest([entry], max_tokens=room - 1, counter=counter, known=excerpt)
+        left = limit - counter(facts) - 2
+        if facts and left > limit - room:
+            excerpt = plan.shorten(text, size, left, name)
         joined = _joined(excerpt, facts)
         if facts and counter(joined) <= limit:
             return joined

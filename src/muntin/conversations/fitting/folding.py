@@ -425,7 +425,9 @@ def reserve_for_note(draft: Draft, plan: Plan) -> int:
     gone = draft.folded()
     beyond = draft.allowance + max(draft.allowance // 2, _ONE_FACT)
     _, tokens = _facts(draft, plan, gone, beyond)
-    return min(tokens + _overhead_of_note(draft, plan, gone), draft.allowance)
+    rules = rules_of_what_is_out(draft, plan.budget, plan.prompts)
+    needed = min(tokens + _overhead_of_note(draft, plan, gone), draft.allowance)
+    return needed + (draft.counter(rules) + 1 if rules else 0)
 
 
 def rewrite_count(draft: Draft, plan: Plan) -> None:

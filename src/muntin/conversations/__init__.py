@@ -15,11 +15,12 @@ from muntin.conversations.compaction import (
 from muntin.conversations.encodable import clean_messages, cleaned
 from muntin.conversations.fit import FittedMessages, afit_messages, fit_messages
 from muntin.conversations.protect import Protected, open_request, protected_set
-from muntin.conversations.recall import plan
+from muntin.conversations.recall import NEWEST, Newest, plan
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.trajectory import REDUCERS, reduce_agent, reduce_plan, reduce_reflection
 
 __all__ = (
+    "NEWEST",
     "REDUCERS",
     "Compaction",
     "CompactionOutcome",
@@ -27,6 +28,7 @@ __all__ = (
     "ExtractiveSummarizer",
     "FittedMessages",
     "HistoryCompactor",
+    "Newest",
     "Protected",
     "afit_messages",
     "clean_messages",

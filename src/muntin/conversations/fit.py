@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from muntin.config import WindowBudgetConfig
 from muntin.conversations.encodable import clean_messages
 from muntin.conversations.fitting import Draft, Plan, require_room, shortener, shrink
+from muntin.conversations.recall import NEWEST, Newest
 from muntin.counting import (
     AnyCounter,
     checked_counter,
@@ -105,7 +106,7 @@ def fit_messages(
     budget: int | None = None,
     window: int | None = None,
     tools: Sequence[Any] = (),
-    question: str | None = None,
+    question: str | Newest | None = NEWEST,
     state: AgentState | None = None,
     summarizer: Any = None,
     counter: AnyCounter = count_tokens,
@@ -127,8 +128,8 @@ def fit_messages(
             window less the output reserve.
         window: Tokens of the model's context window; `None` when unknown.
         tools: Tool schemas that are sent along; they are counted, not changed.
-        question: Brings older messages that speak of it back word for word. `None` keeps the
-            newest ones.
+        question: Brings older messages that speak of it back word for word. By default the newest
+            user message is the question; `None` recalls nothing and keeps the newest messages.
         state: What the agent must not forget; put back once, in place of an earlier one, when
             something had to go. `None` puts nothing back.
         summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts, once
@@ -182,7 +183,7 @@ async def afit_messages(
     budget: int | None = None,
     window: int | None = None,
     tools: Sequence[Any] = (),
-    question: str | None = None,
+    question: str | Newest | None = NEWEST,
     state: AgentState | None = None,
     summarizer: Any = None,
     counter: AnyCounter = count_tokens,
@@ -228,7 +229,7 @@ class _Job(Generic[MessagesT]):
         budget: int | None,
         window: int | None,
         tools: Sequence[Any],
-        question: str | None,
+        question: str | Newest | None,
         state: AgentState | None,
         summarizer: object,
         counter: AnyCounter,

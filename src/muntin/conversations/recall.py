@@ -28,7 +28,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ("RecallPlan", "plan", "recall")
+__all__ = ("NEWEST", "Newest", "RecallPlan", "plan", "recall")
 
 _K1, _B = 0.5, 0.2
 """BM25: turns saturate sooner than documents do, and a long turn is no fault."""
@@ -61,6 +62,16 @@ _ASKING = frozenset(
 """Words that say what to do with an answer, not what it is about."""
 _TAIL_SHARE = 1 / 20
 """Share of the budget that goes to the newest turns before anything is weighed."""
+
+
+class Newest(Enum):
+    """Stand for the newest user message where a question is asked for."""
+
+    MESSAGE = "newest user message"
+
+
+NEWEST: Final = Newest.MESSAGE
+"""The question is the newest user message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from muntin.conversations.recall import Newest
     from muntin.counting import Conversation, MessageCounts
     from muntin.messages import MessageView, Role, Unit
     from muntin.prompts import PromptRegistry
@@ -59,7 +60,7 @@ class Plan:
     """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text` that fits."""
     note_role: Role = "user"
     """Role of the note that stands for what is left out."""
-    question: str | None = None
+    question: str | Newest | None = None
     """What to recall older messages for; `None` recalls none."""
     window: int | None = None
     """Tokens of the window the summariser is taken to have where it does not say; `None` means the

@@ -10,14 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.conversations.fitting.folding import (
-    fold,
-    fold_everything,
-    reserve_for_note,
-    retell,
-    tell_less,
-    write_note,
-)
+from muntin.conversations.fitting.folding import fold, fold_everything
+from muntin.conversations.fitting.note import reserve_for_note, retell, tell_less, write_note
 from muntin.conversations.fitting.refill import refill
 from muntin.conversations.fitting.requests import limit_open_request, shorten_open_request
 from muntin.conversations.fitting.shortening import (

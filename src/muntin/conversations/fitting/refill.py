@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.conversations.fitting.folding import rewrite_count
+from muntin.conversations.fitting.note import rewrite_count
 from muntin.conversations.fitting.units import cut_unit, least_of
 
 if TYPE_CHECKING:

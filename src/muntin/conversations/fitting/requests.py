@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muntin.conversations.fitting.shortening import fair_limit
+from muntin.conversations.digest import DigestEntry, digest
+from muntin.conversations.fitting.shortening import ends_of, fair_limit
 from muntin.conversations.protect import share_of_open_request
 from muntin.counting import truncate_to_tokens
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ("cut_text", "limit_open_request", "shorten_open_request")
 
+_FACTS = 0.4
+"""Share of a shortened text that goes to the facts of the part left out."""
+_CHARACTERS = 200
+"""Characters of a text read for facts, for each token that stays of it."""
 LEAST_REQUEST = 24
 """Tokens of a shortened request that are worth keeping."""
 
@@ -70,8 +75,15 @@ def cut_text(draft: Draft, plan: Plan, index: int, size: int) -> None:
     if not draft.may_cut_text(index) or draft.size[index] <= size:
         return
     text = draft.views[index].text
-    framing = draft.measured[index].tokens - draft.text_tokens(index)
+    most = max(size - (draft.measured[index].tokens - draft.text_tokens(index)), 1)
     mark = plan.prompts.get("conversation.shortened")
-    cut = truncate_to_tokens(text, max(size - framing, 1), draft.counter, keep="ends", marker=mark)
+    cut = truncate_to_tokens(text, most, draft.counter, keep="ends", marker=mark)
+    for_facts = int(_FACTS * most)
+    if for_facts >= LEAST_REQUEST:
+        entry = DigestEntry(text=ends_of(text, most * _CHARACTERS), role=draft.views[index].role)
+        facts = digest([entry], max_tokens=for_facts, counter=draft.counter, known=cut)
+        if facts:
+            told = f"{mark}{facts}\n"
+            cut = truncate_to_tokens(text, most, draft.counter, keep="ends", marker=told)
     if cut and cut != text:
         draft.write_text(index, cut)

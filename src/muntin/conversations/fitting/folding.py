@@ -31,6 +31,7 @@ from muntin.conversations.fitting.recalling import (
 from muntin.conversations.fitting.rule_section import tokens_of_rules
 from muntin.conversations.fitting.shortening import cap_for, cut_results, in_steps
 from muntin.conversations.fitting.units import cut_unit, least_of
+from muntin.conversations.recall import Newest
 from muntin.counting import FRAMING_TOKENS
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ _DOCUMENT, _DOCUMENT_AHEAD = 500, 4.0
 the user can bring it again."""
 _DIGEST = 0.5
 """Share of the room the digest may take."""
-_DIGEST_BESIDE_RECALL = 0.5
-"""The same when older messages are recalled word for word."""
 _LEAST_DIGEST = 0.2
 """Share of the room the digest may take at least, beside however large a round in flight."""
 _DIGEST_TOKENS = 4_000
@@ -75,8 +74,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int, step: int) -> Flow[No
         return
     cap = cap_for(_CAP_IN_TAIL, room)
     asked = question_of(draft, plan)
-    share = _DIGEST_BESIDE_RECALL if asked and is_talk(draft) else _DIGEST
-    allowance = min(int(share * room), _DIGEST_TOKENS)
+    allowance = min(int(_DIGEST * room), _DIGEST_TOKENS)
     # The round in flight comes before the facts of old messages, except the most important ones.
     held = draft.total - int(draft.sizes_of_units()[draft.loose()].sum())
     least, fine = int(_LEAST_DIGEST * room), max(step // 4, 1)
@@ -143,9 +141,14 @@ def _choose(
     notes = sum(unit.first in noted for unit in order) if noted else 0
     size_of = {unit.first: int(size) for unit, size in zip(order, sizes, strict=True)}
 
+    # A recap is paid for: what it retells must not change with every question.
+    by_value = bool(asked) and is_talk(draft) and plan.summarizer is None
+    if by_value and isinstance(plan.question, Newest):
+        by_value = bool(matching(draft, asked, order[notes:]))
+
     def chosen(note: int) -> _Choice:
         excess = base + expected + note - target
-        if asked and is_talk(draft):
+        if by_value:
             said = sorted(order[notes:], key=lambda unit: unit.first)
             costs = [size_of[unit.first] for unit in said]
             gone, stay = not_recalled(draft, asked, said, costs, expected - max(excess, 0))
@@ -166,7 +169,7 @@ def _choose(
         # The old part may hold fewer facts than there is room for: keep more of it word for word.
         # Where this ends depends on the old part alone, so the cut moves in whole steps.
         needed = tokens + overhead_of_note(draft, plan, choice.gone)
-        if spent - needed < step // _CLOSE:
+        if spent - needed < (step if is_talk(draft) else step // _CLOSE):
             break
         more = chosen(needed)
         if len(more.gone) == len(choice.gone) and more.size == choice.size:

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ("RECALL_SHARE", "is_talk", "matching", "not_recalled", "question_of")
 
-RECALL_SHARE = 0.25
+RECALL_SHARE = 0.1
 """Share of the space for old units that share a rare word with the question."""
 _RARE, _FEW = 0.05, 2
 """Share and number of units up to which a word is rare."""
-_LEAST_WORD = 4
-"""Characters of a rare word; shorter ones must hold a digit."""
+_LEAST_WORD, _LEAST_NUMBER = 4, 3
+"""Characters of a rare word, and of one that holds a digit."""
+_UNSPACED = "\u0e01"
+"""The first character of the scripts that are compared by pairs and triples of characters."""
 _ASKED = 2_000
 """Characters of a question that are read."""
 
@@ -70,11 +72,7 @@ def not_recalled(
 
 def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
     """Return the units that share a rare word with the question, best first."""
-    words = [
-        word
-        for word in dict.fromkeys(content_words(question))
-        if len(word) >= _LEAST_WORD or any(character.isdigit() for character in word)
-    ]
+    words = [word for word in dict.fromkeys(content_words(question)) if _may_be_rare(word)]
     if not words or not units:
         return []
     texts = [_text(draft, unit) for unit in units]
@@ -86,6 +84,13 @@ def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
                 score[at] += math.log1p(len(units) / len(found))
     ranked = sorted((at for at in range(len(units)) if score[at]), key=lambda at: (-score[at], -at))
     return [units[at] for at in ranked]
+
+
+def _may_be_rare(word: str) -> bool:
+    if word[0] >= _UNSPACED:
+        return True
+    has_digit = any(character.isdigit() for character in word)
+    return len(word) >= (_LEAST_NUMBER if has_digit else _LEAST_WORD)
 
 
 def _text(draft: Draft, unit: Unit) -> str:

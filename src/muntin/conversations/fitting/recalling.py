@@ -8,6 +8,7 @@ share of the space: there, recent rounds matter more than a similar wording.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from muntin.conversations.approvals import is_go_ahead
@@ -29,7 +30,7 @@ RECALL_SHARE = 0.1
 _RARE, _FEW = 0.05, 2
 """Share and number of units up to which a word is rare."""
 _LEAST_WORD, _LEAST_NUMBER = 4, 3
-"""Characters of a rare word, and of one that holds a digit."""
+"""Characters of a rare word and of a rare number. A word with a digit in it may be shorter."""
 _UNSPACED = "\u0e01"
 """The first character of the scripts that are compared by pairs and triples of characters."""
 _ASKED = 2_000
@@ -78,7 +79,8 @@ def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
     texts = [_text(draft, unit) for unit in units]
     score = [0.0] * len(units)
     for word in words:
-        found = [at for at, text in enumerate(texts) if word in text]
+        whole = _whole(word)
+        found = [at for at, text in enumerate(texts) if word in text and whole.search(text)]
         if 0 < len(found) <= max(_FEW, _RARE * len(units)):
             for at in found:
                 score[at] += math.log1p(len(units) / len(found))
@@ -89,8 +91,16 @@ def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
 def _may_be_rare(word: str) -> bool:
     if word[0] >= _UNSPACED:
         return True
+    if word.isdigit():
+        return len(word) >= _LEAST_NUMBER
     has_digit = any(character.isdigit() for character in word)
-    return len(word) >= (_LEAST_NUMBER if has_digit else _LEAST_WORD)
+    return has_digit or len(word) >= _LEAST_WORD
+
+
+def _whole(word: str) -> re.Pattern[str]:
+    """Match a word as a whole; in a script without spaces wherever it stands."""
+    escaped = re.escape(word)
+    return re.compile(escaped if word[0] >= _UNSPACED else rf"(?<![^\W_]){escaped}(?![^\W_])")
 
 
 def _text(draft: Draft, unit: Unit) -> str:

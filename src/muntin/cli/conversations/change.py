@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from muntin.cli.conversations.chat_file import opened_chats
 from muntin.cli.failures import Failure
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from muntin.cli.forms.message import FileMessage
     from muntin.report import AssemblyReport
 
-    Changed = tuple[Sequence[FileMessage], AssemblyReport, str]
-    Change = Callable[[Chat], Changed]
-    Account = Callable[[Chat, Sequence[FileMessage], AssemblyReport], None]
-
 __all__ = ("Change", "Changed", "FileDone", "change_file")
+
+Changed: TypeAlias = "tuple[Sequence[FileMessage], AssemblyReport, str]"
+"""Messages of a conversation as they should be, the report, and a note for the user or `""`."""
+Change: TypeAlias = "Callable[[Chat], Changed]"
+Account: TypeAlias = "Callable[[Chat, Sequence[FileMessage], AssemblyReport], None]"
 
 
 @dataclass(slots=True, kw_only=True)

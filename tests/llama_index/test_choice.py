@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 PARTIES = ("postprocessor", "retriever")
-PROSE = "Every rule of the house is written here. "
+PROSE = "Every rule of the depot is written here. "
+RULES = " ".join(f"Rule {n} of depot {n % 7} is written here." for n in range(60))
 
 
 def chosen(
@@ -88,7 +89,9 @@ TEMPLATES = {
 
 @pytest.mark.parametrize("party", PARTIES)
 @pytest.mark.parametrize("template", sorted(TEMPLATES))
-@pytest.mark.parametrize("text", [PROSE * 60, "One rule is here.\n" * 200, "  \n" + PROSE * 60])
+@pytest.mark.parametrize(
+    "text", [RULES, RULES.replace(". ", ".\n"), "  \n" + RULES], ids=["prose", "lines", "blank"]
+)
 def test_a_shortened_node_is_handed_out_shortened(
     door: Door, party: str, template: str, text: str
 ) -> None:

@@ -307,9 +307,9 @@ def limit_shared_counts(*, capacity: int = 50_000, max_characters: int = 64_000_
 
     limit_shared_counts(capacity=0)
     print(counts_for() is counts_for())
+    #> False
     limit_shared_counts()
     print(counts_for() is counts_for())
-    #> False
     #> True
     ```
     """

@@ -79,9 +79,9 @@ bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 	$(python) -m benchmarks $* $(ARGS)
 
 docs: $(VENV)/.installed-docs ## Build the documentation into site/
-	$(python) docs/build_architecture.py
+	$(python) scripts/build_architecture.py
 	$(VENV)/bin/zensical build --clean $(ARGS)
-	$(python) docs/check_links.py site
+	$(python) scripts/check_links.py site
 
 notebooks: $(VENV)/.installed-dev ## Execute notebooks/*.py into the .ipynb beside them
 	$(python) notebooks/build.py $(ARGS)

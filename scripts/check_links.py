@@ -1,6 +1,6 @@
 """Check every link of the built site: pages, files and anchors.
 
-    python docs/check_links.py site      # exit with 1 and a list if a link leads nowhere
+    python scripts/check_links.py site      # exit with 1 and a list if a link leads nowhere
 
 Links to other hosts are not followed.
 """

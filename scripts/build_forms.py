@@ -1,7 +1,7 @@
 """Fill the table of `docs/guide/conversation-forms.md` from the registry and the samples.
 
-    python docs/build_forms.py           # rewrite the page
-    python docs/build_forms.py --check   # exit with 1 if the page is not what this writes
+    python scripts/build_forms.py           # rewrite the page
+    python scripts/build_forms.py --check   # exit with 1 if the page is not what this writes
 
 Every cell is a run of the command on the sample of the form: a form that stops working loses its
 mark.

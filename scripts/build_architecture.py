@@ -1,7 +1,7 @@
 """Fill the generated part of `docs/architecture.md` from the code.
 
-    python docs/build_architecture.py           # rewrite the page
-    python docs/build_architecture.py --check   # exit with 1 if the page is not what this writes
+    python scripts/build_architecture.py           # rewrite the page
+    python scripts/build_architecture.py --check   # exit with 1 if the page is not what this writes
 
 The layers come from the import contract in `pyproject.toml`, the texts from the docstrings of
 folders and modules. So the page cannot describe a tree that does not exist.
@@ -28,7 +28,7 @@ ADAPTERS = (
     ROOT / "integrations" / "langchain_muntin",
     ROOT / "integrations" / "llama_index_muntin",
 )
-_START = "<!-- generated: python docs/build_architecture.py -->"
+_START = "<!-- generated: python scripts/build_architecture.py -->"
 _END = "<!-- end of the generated part -->"
 
 

@@ -191,7 +191,7 @@ def test_scripts_that_cost_more_are_counted_as_what_they_cost(language: str) -> 
     talk: list[BaseMessage] = [HumanMessage(f"{at}: {texts[language]}" * 6) for at in range(40)]
     kept = compact_messages([*talk, HumanMessage(TASK)], budget=3000)
 
-    assert count_messages(kept, counter=TiktokenCounter()) <= 3000 * 1.15
+    assert count_messages(kept, counter=TiktokenCounter()) <= 3000 / 0.85  # the estimate's bound
 
 
 def test_a_model_without_a_tokenizer_is_estimated_and_says_so() -> None:

@@ -260,10 +260,9 @@ def _is_pair(value: Any) -> bool:
 def _turns(record: Raw) -> list[Any]:
     turns: list[Raw] = []
     for asked, answered in cast("list[list[Any]]", record.get("history") or []):
-        turns += [
-            {"role": "user", "text": str(asked)},
-            {"role": "assistant", "text": str(answered)},
-        ]
+        # An empty half only fills a pair; it is not a message.
+        pair = (("user", str(asked)), ("assistant", str(answered)))
+        turns += [{"role": role, "text": text} for role, text in pair if text]
     question = "\n".join(str(t) for t in (record["instruction"], record.get("input")) if t)
     turns.append({"role": "user", "text": question, "last": True})
     if isinstance(record.get("output"), str) and record["output"]:

@@ -40,15 +40,15 @@ class ModelFacts:
     bound: Mapping[str, Any]
     """What is bound to every request: tools, settings."""
     fallbacks: tuple[ModelFacts, ...] = ()
-    """What is known of the models that are asked when it fails."""
+    """Facts of the models that are called when it fails."""
 
     @classmethod
     def of(cls, model: Any, bound: Mapping[str, Any] | None = None) -> ModelFacts:
-        """Look at a model, through whatever it is wrapped in.
+        """Read the facts of a model, wrapped or not.
 
         Args:
             model: The model.
-            bound: What is bound to it further out; `None` is nothing.
+            bound: What outer wrappers bind to it; `None` is nothing.
         """
         bound = bound or {}
         given: Any = model
@@ -82,10 +82,10 @@ class ModelFacts:
         return (*found, *schemas_of([one for one in answers if isinstance(one, (Mapping, type))]))
 
     def window(self, given: int | None) -> Window | None:
-        """Find out the window: the number, else the smallest any of the models says.
+        """Return the window: the given number, else the smallest window of the models.
 
         Returns:
-            The window; `None` where there is no number and no model says any.
+            The window; `None` if no number is given and the window of no model is known.
 
         Raises:
             ConfigurationError: The number is not positive.
@@ -100,7 +100,7 @@ class ModelFacts:
         config: WindowBudgetConfig,
         settings: Mapping[str, Any] | None = None,
     ) -> tuple[Window, int] | None:
-        """Divide the window of the model that leaves a request the least room.
+        """Divide the window of the model that leaves a request the fewest tokens.
 
         Args:
             given: Tokens of the window; `None` takes what the models say.
@@ -139,9 +139,9 @@ class ModelFacts:
     ) -> int:
         """Return the tokens to keep free for the answer.
 
-        What was asked for outright (`max_tokens` bound to the request or set on the model) is
-        what a provider adds to the prompt when it compares with the window, so it is taken as it
-        is. Otherwise the configuration decides.
+        An explicit `max_tokens` (bound to the request or set on the model) is what a provider adds
+        to the prompt when it checks the window, so it is used unchanged. Otherwise the
+        configuration decides.
         """
         for source in (settings or {}, self.bound):
             asked = _first_number(source.get(key) for key in _OUTPUT_KEYS)
@@ -158,9 +158,9 @@ class ModelFacts:
         return config.output_reserve(window=window.tokens, model_max_output=window.max_output)
 
     def counter(self) -> TokenCounter:
-        """Find the counter for the model; without one, the calibrated estimate.
+        """Return the counter for the model; without a model, the calibrated estimate.
 
-        The same model gets the same counter, so that what messages cost is remembered for it.
+        The same model gets the same counter, so that counts of messages stay cached.
         """
         if self.model is None:
             return ESTIMATE
@@ -203,11 +203,11 @@ _OUTPUT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num
 _ANSWER_KEYS = (
     "response_format", "response_schema", "response_json_schema", "output_format", "format",
 )  # fmt: skip
-"""Under which keys integrations bind the schema of a structured answer, where it is no tool."""
+"""Keys under which integrations bind the schema of a structured answer that is not a tool."""
 
 
 def _asked_in(model: Any) -> Any:
-    """Return what is asked first in a chain, as `with_structured_output` makes one."""
+    """Return the first step of a chain, such as `with_structured_output` makes."""
     if isinstance(model, RunnableSequence):
         return cast("Any", model).first
     if isinstance(model, RunnableParallel):
@@ -224,7 +224,7 @@ def _first_number(values: Any) -> int | None:
 
 
 def _quiet(model: Any) -> Window | None:
-    """Read a model's own window; unknown is no error here."""
+    """Return a model's own window; `None` if it is unknown."""
     try:
         return resolve_window(model)
     except ConfigurationError:
@@ -234,7 +234,7 @@ def _quiet(model: Any) -> Window | None:
 # --- tools ---------------------------------------------------------------------------------------
 
 _schemas: dict[int, tuple[Callable[[], object], Any]] = {}
-"""Schema of each tool object, beside a reference that says whether the object still lives."""
+"""Schema of each tool object, with a weak reference to check that the object still exists."""
 
 
 def schema_of(tool: Any) -> Any:

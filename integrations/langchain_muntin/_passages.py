@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ("ALIASES", "aembedded", "documents_of", "embedded")
 
 ALIASES = {"max_tokens": "budget", "model": "counter", "order": "ordering"}
-"""Earlier names, and names other tools use, by the name they stand for."""
+"""Aliases (earlier names and names of other tools) and the argument each of them means."""
 
 
 def embedded(

@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 __all__ = ("MARK", "SHAPE", "LangChainShape", "marked", "pinned_copy")
 
 MARK = "muntin"
-"""Key in `additional_kwargs` that says what a message is to this library: `pinned`, `context`
+"""Key in `additional_kwargs` for the kind of a message in this library: `pinned`, `context`
 (assembled passages), `note` (what is left of older messages) or `answer` (for a call that was
-interrupted). No provider is sent it."""
+interrupted). It is not sent to providers."""
 
 _SOURCE = "lc_source"
 """LangChain's own key for messages that no person wrote."""
 _BESIDE = frozenset({"function_call", "reasoning", "reasoning_content", MARK, _SOURCE})
-"""Keys in `additional_kwargs` that say something, beside a refusal."""
+"""Keys in `additional_kwargs` that are read, in addition to a refusal."""
 _SKIPPED = frozenset({"tool_call_chunk", "server_tool_call_chunk"})
-"""Pieces of a stream that stand in the message in whole form as well."""
+"""Stream chunks that the message also holds in complete form."""
 
 
 def marked(message: BaseMessage) -> str:
-    """Return what a message is to this library; `""` when it is an ordinary one."""
+    """Return the kind of a message in this library; `""` for an ordinary one."""
     mark = message.additional_kwargs.get(MARK)
     return mark if isinstance(mark, str) else ""
 
@@ -231,7 +231,7 @@ def _calls(message: BaseMessage) -> tuple[ToolCall, ...]:
 
 
 def _blocks(message: BaseMessage, known: set[str]) -> list[Any]:
-    """List what the content holds, wrappers opened, and the reasoning kept beside it."""
+    """Return the blocks of the content, unwrapped, and the reasoning outside the content."""
     content = message.content
     blocks = [_opened(b) for b in content] if isinstance(content, list) else [content or None]
     found = [block for block in blocks if not _stands_twice(block, known)]

@@ -1,4 +1,4 @@
-"""The arguments of `trim_messages`: obeyed, accepted because they hold anyway, or refused."""
+"""The arguments of `trim_messages`: applied, accepted because they hold anyway, or refused."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ("TRIM_ARGUMENTS", "Trimming")
 TRIM_ARGUMENTS = (
     "strategy", "allow_partial", "end_on", "start_on", "include_system", "text_splitter",
 )  # fmt: skip
-"""Arguments of `trim_messages` beside `max_tokens` and `token_counter`."""
+"""Arguments of `trim_messages` except `max_tokens` and `token_counter`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trimming:
-    """What of the arguments has to be done."""
+    """Hold the arguments that have an effect."""
 
     end_on: tuple[str | type, ...] = ()
     """Types of message on which the conversation may end; empty for any."""
@@ -36,7 +36,7 @@ class Trimming:
             every: All further keywords.
 
         Raises:
-            ConfigurationError: One of them cannot be obeyed; says what to do instead.
+            ConfigurationError: One of them is not supported; the message names an alternative.
         """
         if every.get("token_counter") is len:
             raise ConfigurationError(

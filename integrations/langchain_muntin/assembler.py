@@ -82,8 +82,8 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     system_prompt: str = ""
     """Always present, in front, charged first."""
     config: ContextConfig | None = None
-    """Ratios and knobs of selection. `None` takes the defaults, and gives a source that has no
-    ratio there the one of retrieval. Its `max_tokens` is not read."""
+    """Ratios and options of selection. `None` takes the defaults, and a source without a default
+    ratio gets the ratio of retrieval. Its `max_tokens` is not read."""
     division: WindowBudgetConfig | None = None
     """How the window is divided: the reserve, and the share passages may always take. `None` takes
     the defaults."""
@@ -91,7 +91,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     """Where passages go: behind the leading system messages, or right before the `question`, which
     leaves the conversation before it in the provider's cache."""
     recall: bool = False
-    """Whether older messages that speak of the question stay before newer ones that do not."""
+    """Whether older messages about the question are kept before newer ones about other things."""
     strict: bool = False
     """Whether it is an error, rather than a warning, if passages were found and none fits."""
     question_key: str = "question"
@@ -99,7 +99,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     history_key: str = "history"
     """Key of the conversation in a dict; `messages` is read as well."""
     scope: Scope | None = None
-    """For whom sources are asked; a `Scope` under the key `scope` of the input wins."""
+    """Scope in which sources search; a `Scope` under the key `scope` of the input wins."""
 
     model: Any = Field(default=None, exclude=True, repr=False)
     """The chat model that comes next, alone or with tools bound to it: gives its window, its
@@ -129,7 +129,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     _vectors: VectorCache = PrivateAttr(default_factory=VectorCache)
     _found_out: tuple[tuple[object, ...], _Ready] | None = PrivateAttr(default=None)
-    """What was found out of which values of the fields."""
+    """The values of the fields, and what was computed from them."""
 
     if not TYPE_CHECKING:  # checkers see the fields' own signature
 
@@ -156,7 +156,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     @property
     def _ready(self) -> _Ready:
-        """What every call has in common; found out anew where a field was set since."""
+        """What all calls share; computed again after a field was set."""
         fields = tuple(self.__dict__.values())
         if self._found_out is not None:
             before, ready = self._found_out
@@ -228,7 +228,7 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     # --- LangChain's protocol ---------------------------------------------------------------------
 
     def __copy__(self) -> Self:
-        """Copy the fields; everything else is found out again."""
+        """Copy the fields; everything else is computed again."""
         copied = super().__copy__()
         copied._found_out = None
         return copied

@@ -38,12 +38,12 @@ class BudgetCompressor(BaseDocumentCompressor):
 
     Use it as any document compressor, for example in a `ContextualCompressionRetriever` or a
     `DocumentCompressorPipeline`; `RunnableLambda` makes a step of a chain of it. The best document
-    is shortened if it alone is over the budget. `last_report` says what became of every document.
+    is shortened if it alone is over the budget. `last_report` lists what happened to each document.
 
     Raises:
         ConfigurationError: A number is out of range, or a keyword is unknown.
 
-    A `UserWarning` says when not even a part of one document fits; with `strict=True` that is a
+    If not even a part of one document fits, it issues a `UserWarning`; with `strict=True` it raises
     `ContextWindowExceeded`.
 
     ```python

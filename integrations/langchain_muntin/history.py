@@ -36,7 +36,7 @@ class CompactingChatMessageHistory(BaseChatMessageHistory):
     Args:
         inner: The history that stores the messages.
         compactor: Decides when and how much is folded, and remembers the recaps; `None` makes one
-            of the other arguments, which are refused beside a compactor.
+            of the other arguments, which are refused together with a compactor.
         summarizer: A chat model or any summariser; `None` summarises by extraction.
         **knobs: Any other argument of `muntin.HistoryCompactor`, such as `trigger_tokens`.
 

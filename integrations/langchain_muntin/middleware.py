@@ -1,4 +1,4 @@
-"""A middleware that keeps what an agent sends inside the window, and its state whole.
+"""A middleware that keeps the requests of an agent inside the window without changing its state.
 
 What is sent is decided right before each model call, where the system message, the final tools,
 the answer's schema and the model are known. The history in the state is not changed, unless
@@ -94,7 +94,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     r"""Send what fits: an agent that never overruns its window and forgets nothing.
 
     Put it late in the list of middleware, so that it sees what the others add; put prompt caching
-    behind it. `report(thread_id)` says how full the window is after every request.
+    behind it. `report(thread_id)` returns how full the window is after every request.
 
     Args:
         window: Tokens of the context window; `None` takes the model's.
@@ -114,13 +114,13 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         max_result_tokens: Tokens one tool result may take; `None` takes a quarter of the budget.
         tool_rules: A `ToolRule` by tool name: caps of its own, or results that stay whole.
         store: Where originals of shortened results are kept. `None` makes one in memory, which
-            holds as long as the process: give a `ToolResultStore.sqlite(...)` beside a checkpointer
-            that outlives it.
+            is lost when the process ends: with a persistent checkpointer, give a
+            `ToolResultStore.sqlite(...)`.
         read_back: Whether the agent is given a tool that reads the originals. It reads only those
             whose ids are in its own conversation.
         compact_tool: Whether the agent is given a tool that asks for a compaction.
-        tell_model: Whether the model is told how full the window is, in one line at the end of
-            each request. It is not stored, so the prompt cache of what is before it holds.
+        tell_model: Whether one line at the end of each request states how full the window is. It is
+            not stored, so the prompt cache of everything before it stays valid.
         trim_state: Whether messages that a decision left out are removed from the state, so that
             checkpoints stop growing. `archived(messages)` returns them from `store`.
         before_compaction: Looks at a `RequestPlan` before it is carried out; returns it, a
@@ -276,8 +276,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
                 without a thread.
 
         Returns:
-            Used tokens, budget, parts and what a compaction could free; its `.report` says what
-            became of every message. `None` before the first request of the thread.
+            Used tokens, budget, parts and what a compaction could free; its `.report` lists what
+            happened to every message. `None` before the first request of the thread.
         """
         return self._window.accounts.get(thread_of_run() if thread_id is None else str(thread_id))
 

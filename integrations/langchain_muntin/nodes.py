@@ -125,14 +125,14 @@ def compact_messages(
 ) -> list[BaseMessage] | Runnable[Messages, list[BaseMessage]]:
     """Return messages that fit: what `trim_messages` is used for, without losing what matters.
 
-    System messages, the newest user message and the tool round in flight stay; results stay with
-    their calls; older messages leave their facts behind; a budget too small for what must stay is
-    an error and no empty list.
+    System messages, the newest user message and the unfinished tool round are kept. Results stay
+    with their calls. The facts of older messages are kept. A budget too small for what must stay
+    raises an error; the result is never an empty list.
 
     Args:
         messages: The conversation; `None` returns a runnable that takes it.
-        model: The chat model that comes next: it tells window, output cap, bound tools and
-            tokenizer.
+        model: The chat model that comes next. Window, output limit, bound tools and tokenizer are
+            read from it.
         window: Tokens of the context window; `None` takes the model's.
         budget: Tokens the messages and tools may take at most; `None` takes the window less the
             reserve. `max_tokens` is an alias.
@@ -144,14 +144,13 @@ def compact_messages(
         summarizer: Asked for a recap of what is left out; `None` asks no model.
         store: Keeps the originals of results that are cut; `None` keeps none.
         prompts: Texts of notes; `None` takes the built-in ones.
-        trim_arguments: The other arguments of `trim_messages`: `end_on` is obeyed, those whose
-            promise holds anyway are accepted (`strategy="last"`, `include_system=True`,
-            `allow_partial=False`, `start_on="human"`), and others are refused with the way to say
-            it.
+        trim_arguments: The other arguments of `trim_messages`: `end_on` is applied, those that hold
+            anyway are accepted (`strategy="last"`, `include_system=True`, `allow_partial=False`,
+            `start_on="human"`), and others are refused with an alternative.
 
     Raises:
-        ConfigurationError: Nothing says how large the window is, or an argument is unknown, of the
-            wrong type or range, or one of `trim_messages` that cannot be obeyed.
+        ConfigurationError: The window is unknown, or an argument is unknown, of the wrong type or
+            range, or one of `trim_messages` that is not supported.
         ContextWindowExceeded: What must stay is over the budget.
 
     ```python
@@ -225,7 +224,7 @@ def context_window_node(
     before_compaction: BeforeCompaction | None = None,
     **aliases: Any,
 ) -> Runnable[Any, dict[str, Any]]:
-    """Make a node that writes what to send of a conversation beside it.
+    """Make a node that writes the messages to send under a key of their own.
 
     The history stays as it is. Where the state has a key `muntin_decision` (a dict or `None`), what
     was decided is kept in it, and requests between two decisions only grow at their end.
@@ -260,8 +259,8 @@ def context_window_node(
         aliases: Earlier names of these arguments.
 
     Raises:
-        ConfigurationError: Nothing says how large the window is, a number is out of range, or a
-            keyword is unknown; or, when it runs, the state has no messages under its key.
+        ConfigurationError: The window is unknown, a number is out of range, or a keyword is
+            unknown; or, when it runs, the state has no messages under its key.
 
     ```python
     from typing import Annotated, Any, TypedDict

@@ -23,7 +23,7 @@ __all__ = ("AssembledPrompt",)
 
 
 class AssembledPrompt(ChatPromptValue):
-    """A prompt value that also says where every token went.
+    """A prompt value with a report of how every token was spent.
 
     A chat model takes it like any other prompt value. What is serialised are the messages; the
     report has a written form of its own (`report.to_json()`).

@@ -49,13 +49,13 @@ class AssembledRetriever(BaseRetriever):
     Scores of different sources are put on one scale first, a passage that two sources return is
     kept once in its better copy, and the budget is divided by the ratios; what one source leaves
     goes to the others. The documents are the objects that the sources returned; a shortened one is
-    a copy. `last_report` says what became of every document.
+    a copy. `last_report` lists what happened to each document.
 
     Raises:
         ConfigurationError: A number is out of range, a keyword is unknown, or a source is not one.
 
-    A `UserWarning` says when documents were found and not even a part of one fits; with
-    `strict=True` that is a `ContextWindowExceeded`.
+    If documents were found and not even a part of one fits, it issues a `UserWarning`; with
+    `strict=True` it raises `ContextWindowExceeded`.
 
     ```python
     from langchain_core.documents import Document
@@ -87,7 +87,7 @@ class AssembledRetriever(BaseRetriever):
     config: ContextConfig | None = None
     """Options of selection and allocation; `None` takes the defaults."""
     scope: Scope | None = None
-    """For whom sources are asked; a `scope` given to `invoke` wins."""
+    """Scope in which sources search; a `scope` given to `invoke` wins."""
     ordering: Ordering = "selection"
     """The best first, the strongest at both ends, or source by source as they came."""
     embeddings: Embeddings | None = Field(default=None, repr=False)

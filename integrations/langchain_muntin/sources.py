@@ -123,7 +123,7 @@ class _Item(Protocol):
 
 Namespace = tuple[str, ...] | Callable[["Scope | None"], tuple[str, ...]]
 """Where to look in a store: labels, in which `{user}`, `{agent}`, `{session}`, `{app}` and `{base}`
-stand for the scope of the run, or a function of the scope."""
+are replaced by the scope of the run, or a function of the scope."""
 
 
 class StoreSource(CallableSource):
@@ -295,7 +295,8 @@ def sources_of(given: object, *, score: Score = RELEVANCE) -> tuple[ContextSourc
     """Make sources of what an entry point takes as `sources`.
 
     Raises:
-        ConfigurationError: It is no mapping of names to sources and no list of `ContextSource`s.
+        ConfigurationError: It is neither a mapping of names to sources nor a list of
+            `ContextSource` objects.
     """
     return adapting.sources_of(
         given, adapt=partial(_adapted, score), read=partial(_read, score), values=True

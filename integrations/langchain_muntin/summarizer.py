@@ -42,7 +42,7 @@ class ModelSummarizer(ChatSummarizer):
     Args:
         model: Any chat model, alone or wrapped.
         max_input_tokens: Tokens it is given at most, the instruction included; `None` takes what
-            its window leaves beside the answer, or 16,000 where that is unknown.
+            its window leaves after the answer, or 16,000 where that is unknown.
 
     ```python
     from langchain_muntin import ModelSummarizer

@@ -96,13 +96,13 @@ class StrictChatModel(BaseChatModel):
     provider: Provider = "openai"
     """Whose rules it applies where they differ."""
     thinking: bool = False
-    """Whether tool rounds in flight have to open with their thinking."""
+    """Whether unfinished tool rounds have to begin with their thinking."""
     model_name: str = "o200k_base"
-    """Whose vocabulary it counts with; a name that is no model's and no encoding's estimates."""
+    """Model or encoding whose vocabulary it counts with; for an unknown name it estimates."""
     scale: float = 1.0
     """Tokens it counts and charges for one of that vocabulary: some providers' are smaller."""
     says_window: bool = True
-    """Whether its profile tells the window."""
+    """Whether its profile contains the window."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -111,7 +111,7 @@ class StrictChatModel(BaseChatModel):
     _signed: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Tell the window through the profile."""
+        """Write the window into the profile."""
         super().model_post_init(context)
         if self.says_window and getattr(self, "profile", None) is None:
             told: Any = {"max_input_tokens": self.window}
@@ -306,7 +306,7 @@ def _wire_of_assistant(message: AIMessage, provider: Provider) -> dict[str, Any]
     ]
     if isinstance(content, list):
         content = [block for block in content if _key(block, "type") not in _CALL_BLOCKS]
-    # As the package does: an empty text beside calls is sent as null.
+    # As the package does: an empty text next to calls is sent as null.
     wire: dict[str, Any] = {"role": "assistant", "content": (content or None) if calls else content}
     if calls:
         wire["tool_calls"] = [

@@ -60,13 +60,13 @@ class Publish:
 
 
 def thread_of_run() -> str:
-    """Return the thread of the run that is on; `""` if there is none."""
+    """Return the thread of the current run; `""` if there is none."""
     configurable: Any = ensure_config().get("configurable") or {}
     return str(configurable.get("thread_id") or "")
 
 
 def _listening() -> RunnableConfig | None:
-    """Return the configuration of the run that is on, if it has handlers."""
+    """Return the configuration of the current run if it has handlers."""
     config = ensure_config()
     manager: Any = config.get("callbacks")
     if getattr(manager, "parent_run_id", None) is None or not getattr(manager, "handlers", None):

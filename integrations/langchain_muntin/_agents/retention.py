@@ -21,7 +21,7 @@ __all__ = ("archived", "trimmed")
 
 ARCHIVE = "muntin_archive"
 """Key in `additional_kwargs` of a note: `at`, the id of the stored conversation; `covers`, how many
-messages from the first on stand for it; `number`, to find the newest of several."""
+leading messages it replaces; `number`, to find the newest of several."""
 
 
 def trimmed(
@@ -30,7 +30,7 @@ def trimmed(
     answer: Sequence[BaseMessage],
     store: ToolResultStore,
 ) -> list[BaseMessage] | None:
-    """Return the update of the state that makes it what was sent; `None` to leave it as it is.
+    """Return the update that trims the state to what was sent; `None` to leave it unchanged.
 
     Args:
         messages: The messages of the state.
@@ -54,7 +54,7 @@ def trimmed(
     for place, message in enumerate(sent):
         changes: dict[str, Any] = {}
         if message.id is None and free:
-            # A removed message's id: what streams new messages has seen it.
+            # Reuse the id of a removed message: streams have seen it, so they do not emit the note.
             changes["id"] = free.pop(0)
         if place == carrier:
             changes["additional_kwargs"] = {**message.additional_kwargs, ARCHIVE: archive}

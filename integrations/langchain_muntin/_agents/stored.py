@@ -1,7 +1,7 @@
-"""Keep the private state small: the decision is stored beside the originals, its id in the state.
+"""Keep the private state small: the store holds the decision, the state holds its id.
 
 A decision holds notes and shortened results: tens of thousands of characters in every checkpoint
-and in every streamed value. In the state are only the figures that say whether it still holds.
+and in every streamed value. The state holds only the figures that show whether it is still valid.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ("AgentWindow", "lessons_of")
 
 _LINE_TOKENS = 32
-"""Tokens set aside for the line that says how full the window is."""
+"""Tokens set aside for the line that states how full the window is."""
 
 
 @dataclass(kw_only=True)
@@ -57,7 +57,7 @@ class AgentWindow:
     read_back: bool
     """Whether the reading tool is offered."""
     tell_model: bool
-    """Whether the model is told how full the window is."""
+    """Whether requests include a line that states how full the window is."""
     trim_state: bool
     """Whether the state is trimmed to what was sent."""
     stream_accounts: bool
@@ -142,7 +142,7 @@ class AgentWindow:
         outgoing: Outgoing,
         beside: Any,
     ) -> Policy[Outgoing]:
-        """Make one other request of one that was refused for its size or its signed thinking."""
+        """Replace a request that was refused for its size or its signed thinking by another one."""
         said = refusal_of(error, tokens=outgoing.tokens)
         if said is not None and said.kind == "thinking":
             unsigned = self.keeper.without_thinking(
@@ -173,7 +173,7 @@ class AgentWindow:
     def _filled(
         self, request: ModelRequest[Any], facts: RequestFacts, outgoing: Outgoing
     ) -> ModelRequest[Any]:
-        """Write what is sent into the request; the system message is sent beside the messages."""
+        """Write what is sent into the request; the system message has its own field."""
         messages: list[Any] = list(outgoing.messages)
         if self.tell_model:
             line = RequestAccount(facts=facts, outgoing=outgoing).line()

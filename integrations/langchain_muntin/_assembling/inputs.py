@@ -43,9 +43,9 @@ class Asked:
     question: str
     """What passages are retrieved for."""
     offered: Mapping[str, object]
-    """What the input brings under each other key."""
+    """The values of the other keys of the input."""
     scope: Scope | None = None
-    """For whom, where the input says so."""
+    """Scope of the request; `None` if the input has none."""
 
 
 def read_input(given: object, *, question_key: str, history_key: str) -> Asked:
@@ -81,7 +81,7 @@ def read_messages(given: object) -> tuple[BaseMessage, ...]:
 
 
 def _message(item: object, at: int) -> BaseMessage:
-    """Read one message; anything LangChain makes one of is one."""
+    """Read one message, in any form that LangChain converts to a message."""
     if isinstance(item, RemoveMessage):
         raise ConfigurationError(
             f"message {at} is a RemoveMessage, which tells a graph's state to forget a message and "

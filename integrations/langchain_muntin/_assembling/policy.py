@@ -1,9 +1,9 @@
-"""One assembly after the fetch: how much passages get, and what of the conversation stays.
+"""One assembly after the fetch: the tokens for passages, and which messages stay.
 
-Tools, system prompt and question are charged first; passages may take their share of the rest, and
-what the conversation leaves idle; the conversation is fitted into what remains. Passages that were
-assembled for an earlier question are not part of the conversation: they are retrieved again.
-Nothing is fetched here, so the same assembly can be tried in another budget.
+Tools, system prompt and question are charged first. Passages may take their share of the rest and
+the tokens that the conversation does not use. The conversation is fitted into what remains.
+Passages that were assembled for an earlier question are removed from the conversation: they are
+retrieved again. Nothing is fetched here, so the same assembly can be repeated in another budget.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Assembly:
     tool_tokens: int
     """What they cost."""
     share: float
-    """Share of what is not fixed that passages may take however long the conversation is."""
+    """Share of the tokens that are not fixed; passages may always take it."""
     place: Place
-    """Where passages stand."""
+    """Where passages are placed."""
     builder: ContextBuilder
     """Assembles the passages."""
     counts: MessageCounts
@@ -78,9 +78,9 @@ class Assembly:
     strict: bool = False
     """Whether it is an error if passages were found and none fits."""
     is_trial: bool = False
-    """Whether only a report is wanted, so that nothing is warned of or refused."""
+    """Whether only a report is needed, so that there are no warnings and no errors."""
     recall: bool = False
-    """Whether older messages that speak of the question are kept before newer ones."""
+    """Whether older messages about the question are kept before newer ones."""
 
     def policy(self) -> Policy[AssembledPrompt]:
         """Assemble the passages and fit the conversation around them.
@@ -110,7 +110,7 @@ class Assembly:
         """Return a note, and warn, if passages were found and none of them was placed.
 
         Raises:
-            ContextWindowExceeded: That is so, and `strict` is true.
+            ContextWindowExceeded: None was placed, and `strict` is true.
         """
         if context is None or context.candidates:
             return ()
@@ -178,7 +178,7 @@ class Assembly:
         )
 
     def _placed(self, talk: Mended, context: AssembledContext | None) -> Sequence[BaseMessage]:
-        """Put the passages in their place; without any, the conversation is as it was."""
+        """Insert the passages; without passages the conversation is returned unchanged."""
         given = talk.messages
         if context is None or not context.text:
             return given

@@ -75,7 +75,7 @@ class Ready:
         """Read everything once, and refuse what cannot work.
 
         Raises:
-            ConfigurationError: Nothing says how large a request may be.
+            ConfigurationError: Neither a window nor a budget is known.
         """
         facts = ModelFacts.of(made.model)
         division = made.division or WindowBudgetConfig()
@@ -119,7 +119,7 @@ class Ready:
         return read_input(given, question_key=self.question_key, history_key=self.history_key)
 
     def sources_for(self, asked: Asked) -> tuple[ContextSource, ...]:
-        """Add what an input brings to the sources that stand.
+        """Return the sources of the assembler and those of the input.
 
         Raises:
             ConfigurationError: One name is given twice.

@@ -37,10 +37,10 @@ __all__ = (
 
 
 def window_of(llm: object, window: int | None = None) -> Window:
-    """Return a model's window: the number if one is given, else what the model says.
+    """Return a model's window: the number if one is given, else the model's own.
 
     Raises:
-        ConfigurationError: Neither says, or the number is not positive.
+        ConfigurationError: Neither is known, or the number is not positive.
     """
     if window is None:
         return resolve_window(llm)
@@ -56,8 +56,8 @@ def reserve_of(window: Window, reserve: int | None = None) -> int:
 
     Args:
         window: The window, with what the model writes at most.
-        reserve: Tokens to keep free; `None` takes what the model says it writes, but never more
-            than half of the window: some integrations report the window itself.
+        reserve: Tokens to keep free; `None` takes the output limit the model reports, but never
+            more than half of the window: some integrations report the window itself.
 
     Raises:
         ConfigurationError: The reserve is negative or leaves nothing of the window.
@@ -91,9 +91,9 @@ def counter_of(counter: TokenCounter | str | None, llm: object = None) -> NamedC
 
 
 def counter_named(name: str) -> NamedCounter:
-    """Find a counter again by the name it had when something was saved.
+    """Return the counter with a saved name.
 
-    A counter of the caller's own cannot be found by name: the estimate takes its place.
+    A custom counter cannot be found by name: the estimate replaces it.
     """
     kind, _, encoding = name.partition(":")
     encoding, _, margin = encoding.partition("+")

@@ -147,7 +147,7 @@ def with_less_metadata(candidate: Candidate, max_tokens: int, counter: TokenCoun
 def node_read(candidate: Candidate) -> BaseNode | None:
     """Return the node whose text a model will read, not to be changed; `None` if it never was one.
 
-    It is the very node that was found where `node_of` would return a copy of that.
+    It is the original node if `node_of` would return a copy of the original.
     """
     found = _unchanged(candidate)
     if found is None and _NODE in candidate.metadata:

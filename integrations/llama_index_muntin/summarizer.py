@@ -51,7 +51,7 @@ class LLMSummarizer(ChatSummarizer):
 
     @property
     def max_output_tokens(self) -> int:
-        """Tokens the model sets aside for an answer; 0 or less where it does not say."""
+        """Tokens the model reserves for an answer; 0 or less if it reports none."""
         return self.llm.metadata.num_output
 
     def ask(self, instruction: str, text: str, max_tokens: int) -> Any:  # noqa: ARG002 - models have no common option for it

@@ -27,7 +27,7 @@ _RECAP = 0.12
 _LEAST_RECAP = 12
 """Tokens below which a recap holds no content and would only displace messages."""
 _RESULTS = 8
-"""The limit is so many times what a tool result weighs at most: long ones are cut, not folded."""
+"""A tool result counts at most the limit divided by this: long ones are cut, not folded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def weight(message: ChatMessage, limit: int, rules: Rules) -> int:
 
 
 def discarded(outcome: CompactionOutcome) -> CompactionOutcome:
-    """Return the account of a fold that was thrown away: its messages were gone when it ended."""
+    """Return the account of a discarded fold: its messages were removed before it ended."""
     return replace(
         outcome,
         reason="history_changed",

@@ -32,7 +32,7 @@ class LivingMemory(BaseMemory):
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return the memory in plain JSON types; shared objects are left out.
 
-        The first `from_dict` of it returns this very memory, if it still exists unchanged: a
+        The first `from_dict` of it returns this memory itself if it still exists unchanged, so a
         workflow's `Context` that is used again continues with the memory it was given.
         """
         if _names.get(self._name) is not self:  # never named, or a copy of one that was

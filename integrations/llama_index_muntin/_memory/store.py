@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ("StoreMirror",)
 
 _PAUSE = 0.002
-"""Seconds between two tries to get the gate that another thread holds."""
+"""Seconds between two attempts to acquire the lock that another thread holds."""
 
 
 class StoreMirror:
@@ -89,7 +89,7 @@ class StoreMirror:
     def follow(self) -> None:
         """Read what the store holds and the log does not.
 
-        While this very thread is in the middle of a write, the log is taken as it is.
+        During a write of the same thread, the log is used unchanged.
         """
         if self._holder == threading.get_ident():
             return
@@ -142,8 +142,8 @@ class StoreMirror:
     def _load(self) -> Operation[None]:
         """Read the store where it may hold something else than the log.
 
-        An empty store takes over the messages of the log when it is read first: no other holds
-        them.
+        At the first read, the messages of the log are written to an empty store, because only the
+        log holds them.
         """
         yield from self._restore()
         known = list(self._log.messages)
@@ -200,8 +200,8 @@ class StoreMirror:
     async def _aalone(self) -> AsyncGenerator[None]:
         """Keep all other tasks, threads and loops out.
 
-        Tasks of one loop come in turn. The gate is tried again and again: a thread that waited for
-        it would get it although its task was cancelled, and nothing would open it again.
+        Tasks of one loop take turns. The lock is polled: a thread that waited for it would acquire
+        it although its task was cancelled, and nothing would release it.
         """
         loop = asyncio.get_running_loop()
         with self._guard:

@@ -25,7 +25,7 @@ __all__ = ("construct", "refuse_unknown", "renamed")
 
 
 def renamed(owner: str, given: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
-    """Return keyword arguments with every alias replaced by the name it stands for.
+    """Return keyword arguments with every alias replaced by the argument's name.
 
     Args:
         owner: Name of the class or function, for errors.

@@ -147,7 +147,7 @@ def second_try(
         return Retry(budget=int(_SMALLER * tokens), charged=charged, limit=limit)
     if charged is None:
         return Retry(budget=min(int(_SMALLER * tokens), available), limit=limit)
-    # The provider counts differently; by how much, the refusal has just said.
+    # The provider counts differently; the refusal contains its count.
     return Retry(budget=int(tokens * min(available / charged, _LESS)), charged=charged, limit=limit)
 
 

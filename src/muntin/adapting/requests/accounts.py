@@ -109,7 +109,7 @@ class RequestAccount:
         }
 
     def line(self) -> str:
-        """Return one line that says how full the window is."""
+        """Return one line that states how full the window is."""
         return (
             f"Context window: {self.used:,} of {self.budget:,} tokens used "
             f"({round(100 * self.full)} %)."

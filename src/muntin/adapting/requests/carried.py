@@ -26,7 +26,7 @@ def carried_state(state: Any, restate: Restate | None) -> AgentState | None:
 
 
 def digest_of(state: AgentState | None) -> str:
-    """Return a digest of what a state says; `""` for no state."""
+    """Return a digest of the content of a state; `""` for no state."""
     if state is None:
         return ""
     written = state_block(state.snapshot()).encode("utf-8", "surrogatepass")

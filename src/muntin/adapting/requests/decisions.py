@@ -25,8 +25,9 @@ __all__ = ("DecisionCache", "Held", "Saved", "held", "recorded")
 
 Saved: TypeAlias = dict[str, Any]
 """A decision as it is stored: `version`, `covered` (messages behind the system messages in front),
-`digest` (of those), `send`, in which `[first, last]` stands for messages sent as they are, `budget`
-(tokens there were), `tokens` (of the request) and `state` (digest of the state put back)."""
+`digest` (of those), `send`, in which `[first, last]` is a range of messages sent unchanged,
+`budget` (tokens available), `tokens` (of the request) and `state` (digest of the state put back).
+"""
 
 _VERSION = 3
 _CAPACITY = 256
@@ -87,8 +88,8 @@ def held(messages: Sequence[Any], saved: object) -> Held | None:
     """Apply a decision to a conversation that went on.
 
     Returns:
-        `None` if it does not hold: a covered message is another one now, or it is not what
-        `recorded` writes.
+        `None` if it does not hold: a covered message has changed, or `saved` does not have the
+        form that `recorded` writes.
     """
     match saved:
         case {

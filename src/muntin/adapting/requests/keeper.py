@@ -1,9 +1,9 @@
 """Keep every request of a conversation inside the window: the policy of middleware and nodes.
 
-A request that fits is sent as it is, or as the last decision about it says. One that does not is
-fitted below the budget, so that the decision holds for a while, and the decision is recorded. The
-conversation itself is never changed. A decision ends when the budget grew a lot since; when the
-state that was put back is another one now, only that is written anew. Provider usage changes only
+A request that fits is sent unchanged, or as the last decision requires. A larger request is fitted
+below the budget, so that the decision holds for several requests, and the decision is recorded. The
+conversation itself is never changed. A decision ends when the budget has grown by half. If the
+state that was put back has changed, only the state is written again. Provider usage changes only
 the budget of the next decision.
 """
 
@@ -152,7 +152,7 @@ class Keeper:
         Args:
             model: Facts of the model of this request; `None` takes the one of the keeper.
             tools: Tools that are sent with it.
-            schemas: Schemas that are sent beside the tools.
+            schemas: Schemas that are sent in addition to the tools.
             settings: Settings of this request.
             set_aside: Tokens of the budget that are needed for something else.
 
@@ -178,7 +178,7 @@ class Keeper:
     def _room(
         self, known: ModelFacts | None, name: str, settings: Mapping[str, Any] | None
     ) -> tuple[int, int, int | None]:
-        """Return the room, the reserve and the window."""
+        """Return the tokens of the input, the reserve and the window."""
         learned = self.lessons.limit(name)
         divided = self._divided(known, settings)
         if divided is None:
@@ -188,7 +188,7 @@ class Keeper:
         window, reserve = divided
         reserve = reserve if self.reserve is None else self.reserve
         tokens = min(window.tokens, learned or window.tokens)
-        # A limit learnt from a refusal may be smaller than the reserve for the told window.
+        # A limit learnt from a refusal may be smaller than the reserve for the configured window.
         reserve = reserve if reserve < tokens else tokens // 2
         room = min(tokens - reserve, self.budget or tokens)
         return room, reserve, tokens

@@ -32,7 +32,7 @@ def limit_of(given: Any, name: str) -> Limit | None:
 
     Args:
         given: For example `4000`, `0.8`, `("tokens", 4000)`, `("fraction", 0.8)` or
-            `("messages", 40)`; `None` is no limit.
+            `("messages", 40)`; `None` sets no limit.
         name: Name of the argument, for errors.
 
     Raises:

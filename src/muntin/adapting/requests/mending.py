@@ -1,6 +1,6 @@
 """Make a conversation acceptable to a provider, and measure it on the way.
 
-Every adapter does this before it sends anything, and the report says what was mended.
+Every adapter does this before it sends anything, and the report lists what was mended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How large a tool result may be before it enters a conversation, and who may read the original."""
+"""Limit the size of tool results in a conversation, and the access to their originals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rules_of(given: Any) -> Mapping[str, ToolRule]:
     """Read rules by tool name.
 
     Raises:
-        ConfigurationError: It is no mapping of names to `ToolRule`s.
+        ConfigurationError: It is not a mapping of names to `ToolRule` objects.
     """
     if given is None:
         return {}
@@ -92,7 +92,7 @@ class ResultCap:
     prompts: PromptRegistry | None = None
     """Texts of markers; `None` takes the built-in ones."""
     budget: int | None = None
-    """The budget until a model call says one."""
+    """The budget used before the first model call sets one."""
 
     def tokens_for(self, name: str, budget: int | None = None) -> int | None:
         """Return the tokens one result of a tool may take; `None` for no cap.
@@ -152,7 +152,7 @@ def reading_tool(
 
 
 def named_ids(messages: Iterable[Any]) -> frozenset[str]:
-    """Return the ids of stored results that stand in messages.
+    """Return the ids of stored results that occur in messages.
 
     A conversation may read only these, and no result of another conversation.
     """

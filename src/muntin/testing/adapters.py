@@ -1,6 +1,6 @@
 """Conformance suites for adapters: a retriever and a summariser of any framework.
 
-Subclass one, say how to use the adapter, and it is held to what the adapter kit decides.
+Subclass one and implement how to use the adapter; the tests compare it with the adapter kit.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class RetrieverSuite(ABC):
 
 
 class SummarizerSuite(ABC):
-    """What a summariser of a framework's model must do: answer from both doors, in time."""
+    """What a summariser of a framework's model must do: answer sync and async calls, in time."""
 
     @abstractmethod
     def make(self, reply: str) -> Summarizer:

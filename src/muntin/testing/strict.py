@@ -49,7 +49,7 @@ def check_request(
             it and by nothing else. `anthropic` also demands a user message first, no system
             message behind it, and no blank text; `alternating` demands that user and assistant
             alternate.
-        thinking: Whether extended thinking is on: then the newest tool round in flight must open
+        thinking: Whether extended thinking is on: then the newest unfinished tool round must begin
             with its thinking.
 
     Raises:

@@ -104,7 +104,7 @@ class SourceSuite(ABC):
 
 
 class ToolResultStoreSuite(ABC):
-    """What a store of tool results must do: give back exactly what was put, under one id."""
+    """What a store of tool results must do: return exactly what was put, under one id."""
 
     @abstractmethod
     def make(self, folder: Path) -> ToolResultStore:
@@ -145,7 +145,7 @@ class StateStoreSuite(ABC):
             self.make(tmp_path).load()
         except StateNotFound:
             return
-        raise AssertionError("a state was loaded that nobody saved")
+        raise AssertionError("a state was loaded that was never saved")
 
     def test_what_was_saved_comes_back(self, tmp_path: Path) -> None:
         """Plan and findings survive a restart."""

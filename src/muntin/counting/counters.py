@@ -225,7 +225,7 @@ _NAME_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
 
 
 def _model_name(model: object) -> str | None:
-    """Read the name a LangChain or LlamaIndex model goes by; None when it has none."""
+    """Return the name of a LangChain or LlamaIndex model; None if it has none."""
     for attribute in _NAME_ATTRIBUTES:
         name = getattr(model, attribute, None)
         if isinstance(name, str) and name:

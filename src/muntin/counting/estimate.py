@@ -52,7 +52,7 @@ EstimatedEncoding = Literal["o200k_base", "cl100k_base"]
 _ENCODINGS: Final = get_args(EstimatedEncoding)
 
 _TWICE: Final = (" ", "\n", "\t", "digit", "han-rare")
-"""Classes of which a third one in a row costs otherwise than a second."""
+"""Classes of which the third character in a row has another cost than the second."""
 
 CONTEXTS: Final = (
     *CLASSES,
@@ -60,7 +60,7 @@ CONTEXTS: Final = (
     *(f"{name} twice" for name in _TWICE),
     "deep",
 )
-"""What may precede a character: mostly the class before it, in clusters and runs more."""
+"""Contexts of a character: mostly the class before it; in clusters and runs, more of them."""
 
 DEEP: Final = CONTEXTS.index("deep")
 """The context deep inside a run of one class."""
@@ -90,7 +90,7 @@ DEEP_BLANK: Final = " " * (DEPTH + 1)
 """A run in which a space is deep: other runs of a class have no space inside."""
 
 _ROW: Final = 256
-"""Length of a row of the rates in memory: a class byte and a context byte side by side index it."""
+"""Length of a row of the rates in memory, indexed by a class byte and a context byte."""
 
 _FIRST_SIGN: Final = LETTER_CLASSES * _ROW
 """Cells below this are letters."""

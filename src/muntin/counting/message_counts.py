@@ -1,7 +1,7 @@
 """Cache what messages cost: each is read and counted once.
 
-An agent counts the same history at every step, with a message more. So messages are recognised, one
-by one and as a whole conversation, and what was found out about a conversation is kept with it.
+An agent counts the same history at every step, plus the new messages. So single messages and whole
+conversations are recognised, and the results for a conversation are cached with it.
 `message_tokens` decides what a message costs.
 """
 
@@ -35,7 +35,7 @@ _TEXTS = 64
 _CONVERSATIONS = 8
 """Conversations that are recognised as a whole, and of which is kept what the next fit can use."""
 _LONG = 16
-"""Messages from which on a conversation is worth recognising as a whole."""
+"""Fewest messages of a conversation that is recognised as a whole."""
 
 
 class MessageCounts:
@@ -143,7 +143,7 @@ class MessageCounts:
 
         Args:
             key: What else it depends on.
-            told: The messages it is about, as this object measured them.
+            told: The messages of the text, as this object measured them.
         """
         about = _about(key, told)
         with self._lock:

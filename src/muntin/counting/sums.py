@@ -27,7 +27,7 @@ def tokens_of(*texts: str | None, counter: AnyCounter = count_tokens) -> int:
         Tokens.
 
     Raises:
-        ConfigurationError: The counter is none.
+        ConfigurationError: The counter does not count.
 
     ```python
     from muntin import tokens_of

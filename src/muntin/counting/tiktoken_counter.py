@@ -113,7 +113,7 @@ class TiktokenCounter:
             text: Any text; None and the empty text are 0. Lone surrogates count as U+FFFD.
 
         Raises:
-            TokenizerUnavailable: The vocabulary could not be had; remembered, so asked once.
+            TokenizerUnavailable: The vocabulary could not be loaded; it is tried only once.
         """
         if not text:
             return 0
@@ -127,7 +127,7 @@ class TiktokenCounter:
         """Load the vocabulary now, so that the first count is quick or the failure early.
 
         Raises:
-            TokenizerUnavailable: The vocabulary could not be had.
+            TokenizerUnavailable: The vocabulary could not be loaded.
         """
         _encoding(self.encoding)
 
@@ -145,7 +145,7 @@ class TiktokenCounter:
 
 
 def _windows(text: str) -> Iterator[str]:
-    """Part a long text where no pattern looks across, or inside a run longer than a window."""
+    """Split a long text where no pattern matches across, or inside a run longer than a window."""
     start = 0
     while len(text) - start > WINDOW:
         end = start + WINDOW
@@ -194,7 +194,7 @@ def _load(name: str, place: str | None) -> tiktoken.Encoding:
 
 
 def _load_within(name: str, seconds: float) -> tiktoken.Encoding:
-    """Let tiktoken load, which waits for the network without end, but wait only so long."""
+    """Let tiktoken load with a timeout in seconds; by itself it waits for the network forever."""
     import tiktoken
 
     loading = in_thread(lambda: tiktoken.get_encoding(name), name=f"load {name}")
@@ -239,7 +239,7 @@ def _vocabulary_of(name: str) -> str:
 
 @contextmanager
 def _cache_directory(folder: Path) -> Generator[None]:
-    """Point tiktoken at a folder for the moment of loading; it knows no other way."""
+    """Set tiktoken's cache directory while it loads; tiktoken has no argument for it."""
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
     try:
         yield

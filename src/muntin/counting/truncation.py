@@ -1,9 +1,9 @@
-"""What is left of a text that must fit: the longest beginning, or both ends, within a budget.
+"""Cut a text to a budget: keep the longest beginning that fits, or both ends.
 
 The cut is found by bisection over grapheme borders and *every accepted cut has been counted*, the
-marker joined on: tokens are not additive and no counter is trusted to be monotone. Only as much of
-a long text is looked at as a generous multiple of the budget. It does not weigh what is said:
-that is the work of a summariser.
+marker joined on: tokens are not additive, and a counter may not be monotone. Of a long text, only a
+multiple of the budget is counted. The cut does not depend on the content; a summariser selects by
+content.
 """
 
 from __future__ import annotations

@@ -118,14 +118,14 @@ class WindowLedger:
 
     @property
     def history_quota(self) -> int:
-        """Tokens history may count on, whatever is retrieved."""
+        """Tokens of history that do not depend on what is retrieved."""
         return self.spendable - int(self.spendable * self.rag_ratio)
 
     def context_room(self, query: str) -> int:
         """Return the tokens the context of this turn may take.
 
-        Where history was read already, that is what it left; otherwise the quota of the context,
-        and what history has no use for.
+        If history was read already, these are the tokens it left; otherwise the quota of the
+        context and the tokens that history does not need.
 
         Args:
             query: The question that is asked of the retriever.
@@ -149,8 +149,8 @@ class WindowLedger:
         """Charge what the context took; a second charge replaces the first.
 
         Raises:
-            ContextWindowExceeded: It is more than there is, and more than was granted
-                before; nothing is charged then.
+            ContextWindowExceeded: It is more than is left and more than was granted before; nothing
+                is charged then.
         """
         with self._lock:
             room = max(self._context_room(query), self._granted.get(query, 0))
@@ -163,7 +163,8 @@ class WindowLedger:
     def history_room(self, query: str | None = None) -> int:
         """Return the tokens the history of this turn may take, reply framing included.
 
-        Where the context was charged already, that is what it left; otherwise the history's quota.
+        If the context was charged already, these are the tokens it left; otherwise the quota of
+        history.
 
         Args:
             query: The question, where it is not part of the history; `None` where it is.
@@ -190,7 +191,7 @@ class WindowLedger:
     def close_turn(self) -> None:
         """Discard the charges of this turn: it was answered or given up."""
         with self._lock:
-            if self._owed:  # the answer of a turn that was forgotten when the next one began
+            if self._owed:  # the answer of a turn that was discarded when the next one began
                 self._owed -= 1
                 return
             self._first = self._context = self._history = None

@@ -213,7 +213,7 @@ class CompactingMemory(MemorySettings):
 
     @property
     def last_report(self) -> AssemblyReport | None:
-        """What became of every message at the last read; `None` before the first."""
+        """What happened to every message at the last read; `None` before the first."""
         return None if self._report is None else self._report()
 
     # --- reading --------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class CompactingMemory(MemorySettings):
     # --- folding --------------------------------------------------------------------------------
 
     def compact_now(self) -> CompactionOutcome | None:
-        """Fold what has become too much now, and not at the next read.
+        """Fold the messages over the limit now, not at the next read.
 
         Returns:
             What the last fold did; `None` if there was none yet.
@@ -307,7 +307,7 @@ class CompactingMemory(MemorySettings):
         return self._outcome
 
     async def acompact_now(self) -> CompactionOutcome | None:
-        """Fold what has become too much now, without blocking the loop."""
+        """Fold the messages over the limit now, without blocking the loop."""
         fold = self.log.plan(self.token_limit, self._rules)
         if fold is not None:
             done = None

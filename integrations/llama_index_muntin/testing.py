@@ -152,7 +152,7 @@ class StrictLLM(FunctionCallingLLM):
 
     @property
     def calls(self) -> int:
-        """How often it was asked."""
+        """Number of calls."""
         return len(self.requests)
 
     def _prepare_chat_with_tools(

@@ -68,7 +68,7 @@ class ScriptedLLM:
 
     @property
     def calls(self) -> int:
-        """How often it was asked."""
+        """Number of calls."""
         return len(self.requests)
 
     async def chat(self, messages: Sequence[Any]) -> ScriptedReply:
@@ -123,7 +123,7 @@ class FakeEmbedder:
 
 
 class FailingSummarizer:
-    """Raise whenever it is asked, and count how often that was."""
+    """Raise at every call, and count the calls."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error or SummaryError("this summariser always fails")

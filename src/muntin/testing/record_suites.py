@@ -74,7 +74,7 @@ class RecordStoreSuite(ABC):
         assert sorted(entry.key for entry in store.entries()) == sorted(_KEYS)
 
     def test_what_is_no_key_or_no_content_is_refused(self, tmp_path: Path) -> None:
-        """A NUL ends strings in C, a lone surrogate has no bytes: databases fail on both."""
+        """A NUL ends strings in C, a lone surrogate cannot be encoded: databases fail on both."""
         store = self.make(tmp_path)
         for key in ("", "a\0b", "\ud83d", "x" * 256, "a\nb", 5, None):
             _refuses(ConfigurationError, store.get, key)
@@ -128,7 +128,7 @@ class RecordStoreSuite(ABC):
         assert _body(store, "k") == b"two"
 
     def test_concurrent_writers_lose_nothing(self, tmp_path: Path) -> None:
-        """Each of them reads, adds and writes; a lost one would be a lost finding."""
+        """Each writer reads, adds and writes; a lost write would lose a finding."""
         problems: list[BaseException] = []
 
         def work(number: int) -> None:
@@ -172,7 +172,7 @@ class RecordStoreSuite(ABC):
         assert store.evict() == 1
 
     def test_async_methods_do_the_same(self, tmp_path: Path) -> None:
-        """An async service must not meet another store."""
+        """An async service must get the same results as a sync one."""
 
         async def go() -> None:
             store = self.make(tmp_path)
@@ -211,7 +211,7 @@ def _body(store: RecordStore, key: str) -> bytes:
 
 
 def _append(store: RecordStore, word: str) -> None:
-    """Add a word to a record, again whenever another writer came first."""
+    """Add a word to a record; retry if another writer was first."""
     while True:
         record: Record | None = store.get("log")
         body = b"" if record is None else record.body

@@ -39,7 +39,7 @@ _TEXTS = (
 
 
 class CounterSuite(ABC):
-    """What a token counter must do: answer for every text, the same each time, and not negatively.
+    """What a token counter must do: return the same non-negative number for a text each time.
 
     ```python
     from muntin import count_tokens
@@ -88,7 +88,7 @@ class SourceSuite(ABC):
         assert self.make().name
 
     def test_it_returns_candidates(self) -> None:
-        """Whatever is asked, what comes back can be placed."""
+        """The candidates for every question can be placed in a context."""
         for query in ("what is a muntin?", "", "zzzz"):
             for candidate in self.make().fetch(query):
                 assert isinstance(candidate, Candidate)
@@ -124,7 +124,7 @@ class ToolResultStoreSuite(ABC):
         assert store.put("same") == store.put("same")
 
     def test_an_unknown_id_says_so(self, tmp_path: Path) -> None:
-        """A model that makes up an id gets a typed answer."""
+        """A made-up id must raise `ToolResultNotFound`, not another error."""
         try:
             self.make(tmp_path).get("0" * 16)
         except ToolResultNotFound:
@@ -140,7 +140,7 @@ class StateStoreSuite(ABC):
         """Return an empty store; `folder` is there for its files."""
 
     def test_nothing_saved_says_so(self, tmp_path: Path) -> None:
-        """A first start is distinguished from a loss."""
+        """A first start must be distinguishable from a lost state."""
         try:
             self.make(tmp_path).load()
         except StateNotFound:

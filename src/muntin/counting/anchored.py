@@ -47,7 +47,7 @@ class AnchoredCounter:
     """The ratio never rises above this, whatever is reported."""
 
     FADE: Final = 0.75
-    """What a pair still weighs when the next one comes."""
+    """Factor by which the weight of older pairs shrinks with each new pair."""
 
     def __init__(self, counter: TokenCounter = count_tokens, *, model: str = "") -> None:
         """Start at a ratio of 1.
@@ -87,7 +87,7 @@ class AnchoredCounter:
         return self.scaled(self.counter(text))
 
     def scaled(self, estimated: int) -> int:
-        """Carry a number of the base counter over to the provider's scale, rounded up."""
+        """Convert a number of the base counter to the provider's scale, rounded up."""
         return math.ceil(estimated * self.ratio - 1e-9)
 
     def observe(self, estimated: int, reported: int) -> float:
@@ -119,13 +119,13 @@ class AnchoredCounter:
         return self.ratio
 
     def for_model(self, model: str) -> AnchoredCounter:
-        """Look at another model: same base counter and memory, its own ratio."""
+        """Return the counter for another model: same base counter and memory, its own ratio."""
         other = AnchoredCounter(self.counter, model=model)
         other._sums, other._lock = self._sums, self._lock
         return other
 
     def to_dict(self) -> dict[str, object]:
-        """Give what was learned, as JSON can hold it."""
+        """Return what was learned, in plain JSON types."""
         with self._lock:
             sums = {model: list(pair) for model, pair in sorted(self._sums.items())}
         return {"counter": counter_name(self.counter), "model": self.model, "sums": sums}

@@ -192,7 +192,7 @@ SIGNS: Final = CLASSES.index(string.punctuation[0])
 
 @cache
 def class_table() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Give the class of every code point; the last entry answers for all higher ones.
+    """Return the class of every code point; the last entry is for all higher ones.
 
     ```python
     from muntin.counting.characters import CLASSES, class_table

@@ -81,7 +81,7 @@ def checked_counter(
     message: MessageMaker | None = None,
     alias: Mapping[str, AnyCounter] = _NO_ALIAS,
 ) -> TokenCounter:
-    """Return a counter of text for whatever the caller gave.
+    """Return a counter of text for a counter of text or messages, a model, or a name.
 
     Args:
         counter: A counter of text, which comes back as it is; a counter of messages, which is

@@ -107,7 +107,7 @@ def estimate_tokens(text: str | None, *, encoding: EstimatedEncoding = "o200k_ba
         encoding: Encoding to estimate. Models of other makers are nearer to o200k_base.
 
     Returns:
-        Tokens, rounded up; 0 only for nothing.
+        Tokens, rounded up; 0 only for an empty text or None.
 
     Raises:
         ConfigurationError: No rates are fitted for this encoding.
@@ -159,7 +159,7 @@ class Rates:
     """What is fitted for one encoding, as tables."""
 
     classes: NDArray[np.uint8]
-    """Class of each code point; the last entry answers for all higher ones."""
+    """Class of each code point; the last entry is for all higher ones."""
 
     starts: NDArray[np.int32]
     """Thousandths of a token that start at a character, at `256 * class + context`."""
@@ -199,7 +199,7 @@ def cells(text: str, classes: NDArray[np.uint8]) -> NDArray[np.uint16]:
 
 @cache
 def _context_table() -> NDArray[np.uint8]:
-    """Give the context that two classes make, at `first + 256 * second`."""
+    """Return the context of two classes, at `first + 256 * second`."""
     table = np.repeat(np.arange(_ROW, dtype=np.uint8), _ROW).reshape(_ROW, _ROW)
     signs = np.arange(SIGNS, len(CLASSES))
     table[SIGNS : len(CLASSES), SIGNS : len(CLASSES)] = (signs + len(signs))[:, None]
@@ -239,7 +239,7 @@ def _has_words(text: str) -> bool:
 
 
 class _Words(dict[str, tuple[int, float, int, "_Words"]]):
-    """What words cost behind two given classes.
+    """Cost of words after two given classes.
 
     Of each word: thousandths of it and a space behind it; what bending adds to twice that;
     thousandths of that space alone; and the words behind it.

@@ -18,7 +18,7 @@ __all__ = ("Conversation", "Measured")
 
 
 class Measured(NamedTuple):
-    """Remember one message: how it reads and what it costs."""
+    """Hold the view and the cost of one message."""
 
     shape: MessageShape
     """The shape that reads and changes it."""
@@ -27,7 +27,7 @@ class Measured(NamedTuple):
     tokens: int
     """What it costs, framing included."""
     parts: Any = None
-    """What it was read from, as it was then; `MessageShape.parts`."""
+    """The content when it was measured, from `MessageShape.parts`."""
     is_encodable: bool = True
     """Whether it can be written as UTF-8: it holds no lone surrogate."""
     result_tokens: tuple[int, ...] = ()
@@ -37,10 +37,10 @@ class Measured(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Messages as they were measured; what is asked of all of them is kept with them."""
+    """Measured messages, and the values that are computed from all of them."""
 
     parts: list[Any]
-    """What each was read from."""
+    """The content of each message when it was measured."""
     measured: list[Measured]
     """Each message."""
     sizes: array[int]
@@ -48,7 +48,7 @@ class Conversation(NamedTuple):
     is_encodable: bool
     """Whether all of them can be written as UTF-8."""
     characters: int
-    """Characters they hold on to."""
+    """Characters they keep in memory."""
 
     @classmethod
     def empty(cls) -> Conversation:
@@ -56,7 +56,7 @@ class Conversation(NamedTuple):
         return cls([], [], array("q"), is_encodable=True, characters=0)
 
     def until(self, size: int) -> Conversation:
-        """Return its first messages; itself when these are all."""
+        """Return a conversation of the first `size` messages; unchanged if it has no more."""
         if size == len(self.measured):
             return self
         measured = self.measured[:size]
@@ -69,7 +69,7 @@ class Conversation(NamedTuple):
         )
 
     def and_then(self, measured: list[Measured]) -> Conversation:
-        """Return the conversation that goes on with these messages."""
+        """Return the conversation extended by these messages."""
         return Conversation(
             self.parts + [one.parts for one in measured],
             self.measured + measured,
@@ -80,7 +80,7 @@ class Conversation(NamedTuple):
 
 
 def _characters(measured: Iterable[Measured]) -> int:
-    """Count the characters that messages hold on to."""
+    """Count the characters that messages keep in memory."""
     return sum([one.characters for one in measured])
 
 

@@ -39,7 +39,7 @@ _LONG = 16
 
 
 class MessageCounts:
-    """Count messages with one counter, each only once.
+    """Count messages with one counter and cache the results.
 
     The same object is recognised by identity and compared with its former content, so a message
     that was changed in place is counted anew. An equal message in another object is recognised, and
@@ -48,7 +48,7 @@ class MessageCounts:
     `max_characters` kept in memory, base64 included, the oldest entries are dropped first. Safe to
     share between threads.
 
-    What was found out about a conversation is kept with it for the next fit.
+    Results for a conversation are cached with it for the next fit.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class MessageCounts:
         return self._measure([message], self._current_ratio())[0]
 
     def measure_all(self, messages: Sequence[Any]) -> list[Measured]:
-        """Read and count messages, each as in `measure`; what was seen lately is recognised whole.
+        """Read and count messages as `measure` does; recent conversations are recognised whole.
 
         Raises:
             ConfigurationError: No shape reads one of them.
@@ -105,7 +105,7 @@ class MessageCounts:
         return found
 
     def _current_ratio(self) -> Any:
-        """Return the ratio of the counter, having forgotten what was counted by another one."""
+        """Return the ratio of the counter; clear the cache if the ratio has changed."""
         ratio = getattr(self.counter, "ratio", None)
         if ratio != self._ratio:
             with self._lock:
@@ -113,11 +113,11 @@ class MessageCounts:
         return ratio
 
     def _recognised(self, given: list[Any]) -> Conversation:
-        """Recall the longest beginning that was seen lately."""
+        """Return the longest recently counted beginning of the conversation."""
         best, most = Conversation.empty(), 0
         if not self._seen:
             return best
-        # Dicts are their own parts, and those of a conversation are all dicts or none is.
+        # A dict is its own parts; the messages of a conversation are either all dicts or none.
         if given and type(given[0]) is not dict:
             given = [shape_of(message).parts(message) for message in given]
         for seen in reversed(self._seen):
@@ -129,7 +129,7 @@ class MessageCounts:
         return best.until(most)
 
     def _see(self, found: Conversation, ratio: Any) -> None:
-        """Remember a conversation, in place of what it goes on from."""
+        """Cache a conversation and remove the shorter ones that it continues."""
         with self._lock:
             if ratio != self._ratio:
                 return
@@ -139,10 +139,10 @@ class MessageCounts:
                 del self._seen[0]
 
     def recall(self, key: Hashable, told: list[Measured]) -> Any:
-        """Recall what was written about the same messages; `None` if nothing.
+        """Return the text remembered for the same messages; `None` if there is none.
 
         Args:
-            key: What else it depends on.
+            key: Everything else that the text depends on.
             told: The messages of the text, as this object measured them.
         """
         about = _about(key, told)
@@ -155,7 +155,7 @@ class MessageCounts:
             return known[1]
 
     def remember(self, key: Hashable, told: list[Measured], written: Any) -> None:
-        """Remember what was written about messages, for `recall`."""
+        """Remember a text about messages, for `recall`."""
         with self._lock:
             self._told[_about(key, told)] = (told, written)
             while len(self._told) > _TEXTS:

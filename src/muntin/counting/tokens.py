@@ -51,7 +51,7 @@ _WINDOW = 32_768
 
 
 def _cjk_table() -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Mark the code points of the blocks; the last entry answers for every higher one."""
+    """Mark the code points of the blocks; the last entry is for all higher ones."""
     table = np.zeros(CJK_BLOCKS[-1][1] + 2, dtype=np.bool_)
     for first, last in CJK_BLOCKS:
         table[first : last + 1] = True
@@ -68,7 +68,7 @@ def count_tokens(text: str | None) -> int:
         text: What to count. None counts like the empty text.
 
     Returns:
-        Tokens. Never negative; 0 only for nothing.
+        Tokens. Never negative; 0 only for an empty text or None.
 
     Raises:
         TypeError: The text is bytes, or anything else that is not a string.

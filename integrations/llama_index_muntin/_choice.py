@@ -5,8 +5,8 @@ by their own text, because metadata would make copies differ, and counted as a s
 them: with the metadata meant for the model, stripped, joined by blank lines, media at their price.
 What is counted is read from the copy that is returned.
 
-An engine without any node answers without asking the model. So if not even the best node fits it is
-shortened, at a sentence if one fits; if nothing of it fits that is an error.
+An engine without any node answers without calling the model. So if not even the best node fits, it
+is shortened, at a sentence if one fits; if nothing of it fits, an error is raised.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def choose(
     Args:
         gathered: Candidates by source, with their nodes in the metadata.
         question: The question, for the report.
-        query_embedding: Its vector, to vote on relevance; `None` trusts the scores.
+        query_embedding: Its vector, to determine relevance; `None` uses the scores.
         budget: Tokens of the nodes together, as a synthesizer sends them.
         config: Options of selection and allocation; `None` takes the defaults.
         ordering: Order of the nodes.

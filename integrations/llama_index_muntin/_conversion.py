@@ -1,7 +1,7 @@
-"""Translate between LlamaIndex's messages and the core's: the one place that knows both.
+"""Translate between LlamaIndex's messages and the core's.
 
-Nothing that is given is changed, and what is returned is a copy: a caller that rewrites it (agents
-rewrite the text of the last message) does not change what is stored.
+Arguments are not changed, and results are copies: a caller that rewrites one (agents rewrite the
+text of the last message) does not change what is stored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LiteralText(TextBlock):
         return []
 
     def format_vars(self, **_: Any) -> LiteralText:
-        """Stay as it is."""
+        """Return the block unchanged."""
         return self
 
     def __eq__(self, other: object) -> bool:

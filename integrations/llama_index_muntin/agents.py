@@ -144,11 +144,11 @@ def with_window(
 
 
 class _WindowedAgent:
-    """What an agent with a window does differently; mixed in by `with_window`."""
+    """Overridden methods of an agent with a window; mixed in by `with_window`."""
 
     @property
     def last_fit(self) -> FittedMessages[list[Any]] | None:
-        """The request of the last step; its `.report` lists what became of every message."""
+        """The request of the last step; its `.report` lists what happened to every message."""
         fitter: StepFitter = self.__dict__[_STEPS]
         return fitter.last
 

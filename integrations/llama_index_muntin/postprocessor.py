@@ -1,8 +1,8 @@
-"""Choose among retrieved nodes: no passage twice, the useful ones first, within a token budget.
+"""Choose among retrieved nodes: without duplicates, the most useful first, within a token budget.
 
-A postprocessor sees everything a retriever found and is the last to touch it before a synthesizer
-packs it into a prompt. What fits the budget here is not split or cut there, so a query costs one
-model call. Nodes go out as copies, scores and embeddings with them.
+A postprocessor is the last step between a retriever and the synthesizer that writes the prompt.
+Nodes within the budget are not split or cut by the synthesizer, so a query costs one model call.
+The returned nodes are copies, with scores and embeddings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _POLICY = "muntin: de-duplicate, diversify, fit"
 
 
 class NodesChosenEvent(BaseEvent):
-    """Report what became of every retrieved node, and of the tokens."""
+    """Report what happened to every retrieved node, and how tokens were spent."""
 
     query: str
     """The question."""
@@ -68,7 +68,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
 
     Give it a number, a model or a ledger to know the budget. Near-copies are found by the vectors
     that nodes carry, by those a `vector_store` holds, by an `embed_model`, else by their words.
-    With an `embed_model` the question's own vector votes on relevance, too.
+    With an `embed_model`, the vector of the question also determines relevance.
 
     ```python
     from llama_index.core.schema import NodeWithScore, TextNode
@@ -136,7 +136,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
             self._find_budget()
 
     def _find_budget(self) -> None:
-        """Find out where the budget comes from and what counts.
+        """Resolve the budget and the counter.
 
         Raises:
             ConfigurationError: No budget can be known, or the ledger is not one.
@@ -246,7 +246,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
 
     def __getstate__(self) -> dict[str, Any]:
         """Keep what can be pickled; a budget whose model or ledger cannot is kept as a number."""
-        # The base class takes what cannot be pickled out of the very object: so out of a copy.
+        # The base class removes what cannot be pickled from the object itself: pass it a copy.
         state = super(BudgetPostprocessor, copy.copy(self)).__getstate__()
         if {"ledger", "llm"} - state["__dict__"].keys():
             state["__dict__"]["budget"] = self._lasting_budget()

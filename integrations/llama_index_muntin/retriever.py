@@ -58,8 +58,7 @@ class AssembledRetriever(BaseRetriever):
         more: Aliases, and what every `BaseRetriever` takes.
 
     Raises:
-        ConfigurationError: A number is out of range, a keyword is unknown, or something is no
-            source.
+        ConfigurationError: A number is out of range, a keyword is unknown, or a source is not one.
 
     If not even the best of what was found fits, it is shortened; `retrieve` raises
     `ContextWindowExceeded` if nothing of it fits.

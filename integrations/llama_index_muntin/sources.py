@@ -83,7 +83,7 @@ class Question(str):
     __slots__ = ("bundle",)
 
     def __new__(cls, bundle: QueryBundle) -> Question:
-        """Take the question out of a bundle."""
+        """Return the question of a bundle."""
         made = super().__new__(cls, bundle.query_str)
         made.bundle = bundle
         return made

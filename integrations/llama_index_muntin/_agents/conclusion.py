@@ -1,8 +1,8 @@
-"""The final answer that `early_stopping_method="generate"` forces: asked inside the window.
+"""Fit the final request that `early_stopping_method="generate"` forces.
 
-The workflow asks it of what the memory returns, without a step that could be fitted. So for this
-one request a substitute takes the place of the memory in the context. It returns fitted messages,
-passes everything else on, and puts the memory back before the model is asked.
+The workflow makes it from the messages of the memory, without a step that could be fitted. So for
+this one request a substitute replaces the memory in the context. It returns fitted messages,
+passes everything else on, and restores the memory before the model is called.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def is_forced_next(ctx: Any) -> bool:
 
 
 class ForcedAnswer:
-    """Take the place of a memory while the final answer is asked.
+    """Replace a memory during the request for the final answer.
 
     Args:
         ctx: Context of the workflow.

@@ -1,9 +1,9 @@
 """Fit the steps of one agent into its window, keeping earlier decisions for the prompt cache.
 
-A request that fits is sent as it is, or as the last decision about its messages made it. One that
-does not is cut below the budget, so that the next steps only add to it. What the agent itself adds
-to a request is known after the first try; a request that turns out too large is fitted again and
-never sent.
+A request that fits is sent unchanged, or as the last decision about its messages requires. A larger
+request is cut below the budget, so that the next steps only add to it. The tokens that the agent
+itself adds are known after the first try; a request that is too large is fitted again and never
+sent.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class StepFitter:
     async def settle(self, ctx: Any, memory: BaseMemory) -> None:
         """Give steps to memory that the agent left in the context when it ended.
 
-        ReActAgent leaves its reasoning behind when it hands over, where the next agent does not
-        look.
+        When ReActAgent hands over, it leaves its reasoning in a place that the next agent does not
+        read.
         """
         items: list[Any] = await ctx.store.get(self._steps.key, default=[])
         if items:
@@ -156,7 +156,7 @@ class StepFitter:
             await ctx.store.set(self._steps.key, [])
 
     async def make_storable(self, ctx: Any) -> None:
-        """Cut what no memory could send again: a result of code over half the window.
+        """Cut results of code over half the window, which no memory could send again.
 
         CodeActAgent gives it the role of the user, and a memory never shortens user messages.
         """
@@ -171,10 +171,10 @@ class StepFitter:
         )
 
     async def _hand_over(self, ctx: Any, memory: BaseMemory) -> None:
-        """Give the steps to memory before the forced final answer, and fit what it is asked with.
+        """Give the steps to memory before the forced final answer, and fit its request.
 
-        That request is made of what memory returns and nothing else: without this the model would
-        have to conclude from steps it cannot see, in a request that nothing cuts.
+        That request holds only the messages of the memory: otherwise it would lack the steps of
+        this run, and nothing would fit it into the window.
         """
         await self.make_storable(ctx)
         items: list[Any] = await ctx.store.get(self._steps.key, default=[])

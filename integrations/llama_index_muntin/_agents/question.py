@@ -1,4 +1,4 @@
-"""The question of a run: kept once, protected, and put back where a memory cut it off."""
+"""Keep the question of a run: once, protected, and restored if a memory removed it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ("restored", "with_question", "without_repeat")
 
 
 def without_repeat(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Drop what a retry leaves behind: the question a second time, and a reply that was empty."""
+    """Drop the leftovers of a retry: the repeated question, and an empty reply."""
     kept: list[ChatMessage] = []
     for message in messages:
         if message.role is MessageRole.ASSISTANT and _is_empty(message):
@@ -48,9 +48,9 @@ async def restored(
 ) -> list[ChatMessage]:
     """Return the conversation with its question.
 
-    Memories that cut by tokens return the last message of a run that is too long, a tool result
-    without its call and its question. Then everything the memory holds takes its place, to be cut
-    by what matters; and if the question is nowhere, it is put in front of the last turn.
+    If a run is too long, memories that cut by tokens return only its last message, a tool result
+    without its call and its question. Then all messages of the memory are used instead, to be
+    fitted later. If the question is in none of them, it is inserted before the last turn.
 
     Args:
         messages: What the memory returned, with the agent's prompt in front.
@@ -80,7 +80,7 @@ def with_question(
     users = [at for at, message in enumerate(messages) if message.role is MessageRole.USER]
     for at in reversed(users):
         if asked and _asks(messages[at], asked):
-            if at == users[-1]:  # protected as it is, whatever else holds the same words
+            if at == users[-1]:  # protected anyway, even if other messages have the same text
                 break
             pinned: Message = replace(to_muntin(messages[at]), pinned=True)
             return [*messages[:at], pinned, *messages[at + 1 :]], {id(pinned): messages[at]}

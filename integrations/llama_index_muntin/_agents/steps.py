@@ -43,7 +43,7 @@ class Steps:
         self.key: str = getattr(agent, "scratchpad_key", "scratchpad")
 
     def schemas(self, tools: Sequence[Any]) -> list[dict[str, Any]]:
-        """Return the tool schemas that travel with a request."""
+        """Return the tool schemas that are sent with a request."""
         return schemas_of(tools)
 
     def shown(self, items: Sequence[Any]) -> list[Any]:
@@ -51,11 +51,11 @@ class Steps:
         return list(items)
 
     def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:  # noqa: ARG002 - others need it
-        """Part what came out of the fit into messages and steps: here all are messages."""
+        """Split the fitted messages into messages and steps: here all are messages."""
         return [as_chat_message(message) for message in fitted], []
 
     def storable(self, items: list[Any], shorten: Callable[[str], str]) -> list[Any]:  # noqa: ARG002 - others need it
-        """Return the steps as a memory can keep them; the given list where that is so already."""
+        """Return the steps as a memory can keep them; the given list if nothing has to change."""
         return items
 
     def told(self, items: Sequence[Any]) -> list[ChatMessage]:
@@ -164,7 +164,7 @@ class ReasoningSteps(_RoundSteps):
         return self.text(item)
 
     def restored(self, fitted: Sequence[Any], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Part what came out of the fit into messages and steps."""
+        """Split the fitted messages into messages and steps."""
         messages: list[Any] = []
         steps: list[Any] = []
         for message in fitted:

@@ -451,7 +451,7 @@ class Keeper:
         state: AgentState | None = None,
         recorded_for: int | None = None,
     ) -> Policy[Outgoing]:
-        """Make a new decision, out of the conversation as it really was.
+        """Make a new decision from the original conversation.
 
         Args:
             facts: What is known of the request.

@@ -52,14 +52,14 @@ class Lessons:
         Args:
             facts: What is known of the request.
             counted: Tokens by our count.
-            reported: Tokens the provider charged. More than any vocabulary makes of the text was
-                charged for something else, such as a search of the provider, and is not learned.
+            reported: Tokens the provider charged. A number above what any vocabulary yields for the
+                text includes other charges, such as a search of the provider; it is not learned.
             accepted: The same if the request was accepted, 0 if it was refused.
         """
         context = truncated_at(counted * self.ratio(facts.name), accepted) if accepted else None
         suspected = self._suspected.pop(facts.name, None)
         if context is not None:
-            # Once may be chance, or another middleware that cut the request further.
+            # A single case may be chance, or another middleware cut the request further.
             self._suspected[facts.name] = context
             if context == suspected:
                 self._truncated(facts, counted, accepted, context)
@@ -84,9 +84,9 @@ class Lessons:
         return {name: round(anchor.ratio, 2) for name, anchor in self._anchors.items()}
 
     def recall(self, facts: RequestFacts, ratios: Mapping[str, Any] | None) -> bool:
-        """Take over a ratio that another process learned; return whether there was one.
+        """Adopt a ratio that another process learned; return whether there was one.
 
-        What this process learned itself is newer and stays.
+        A ratio that this process learned is newer and is kept.
         """
         known = (ratios or {}).get(facts.name)
         if not isinstance(known, (int, float)) or facts.name in self._anchors:

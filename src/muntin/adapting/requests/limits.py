@@ -22,7 +22,7 @@ class Limit:
     """A size of a conversation."""
 
     kind: LimitKind
-    """What is counted."""
+    """Unit of the amount."""
     amount: float
     """Tokens, a share of the window in (0, 1], or messages."""
 

@@ -33,7 +33,7 @@ _ID = re.compile(RESULT_ID)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRule:
-    """What holds for the results of one tool.
+    """Rules for the results of one tool.
 
     ```python
     from muntin.adapting import ToolRule
@@ -81,7 +81,7 @@ def rules_of(given: Any) -> Mapping[str, ToolRule]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultCap:
-    """How large a tool result may be; shortens what is larger."""
+    """Limit the size of tool results; larger ones are shortened."""
 
     store: ToolResultStore
     """Keeps the originals."""

@@ -103,7 +103,7 @@ class ModelFacts:
         """Divide the window of the model that leaves a request the fewest tokens.
 
         Args:
-            given: Tokens of the window; `None` takes what the models say.
+            given: Tokens of the window; `None` takes the windows of the models.
             config: Decides if no number of tokens is set outright.
             settings: Settings of this one request; `None` where there are none.
 

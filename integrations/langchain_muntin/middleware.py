@@ -1,4 +1,4 @@
-"""A middleware that keeps the requests of an agent inside the window without changing its state.
+"""A middleware that keeps the requests of an agent inside the window of its model.
 
 What is sent is decided right before each model call, where the system message, the final tools,
 the answer's schema and the model are known. The history in the state is not changed, unless

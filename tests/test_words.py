@@ -24,7 +24,7 @@ LIMIT = 1.5
 WORDS = re.compile(
     r"\b(?:who|whoever|whom|nobody|somebody|anybody|stands?|tells?|told|says?|said|beside"
     r"|(?<!there )(?:is|are|was|were) no(?= [a-z])|hangs? on|what is due|the bill|the house"
-    r"|doors?|rooms?|floors?|dress|desk|sheet|panes?|flights?|trail|verdict|one's own)\b",
+    r"|doors?|rooms?|floors?|dress|desk|sheet|panes?|(?<!in )flights?|verdict|one's own)\b",
     re.IGNORECASE,
 )
 

@@ -161,7 +161,7 @@ def digest(
 
 
 def _is_talk(entries: Sequence[DigestEntry]) -> bool:
-    """Say whether people, or a person and a model, only talked."""
+    """Return whether people, or a person and a model, only talked."""
     return len(entries) >= _TALK and not any(
         entry.tool or entry.arguments or entry.role == "tool" for entry in entries
     )

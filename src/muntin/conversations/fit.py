@@ -1,4 +1,4 @@
-"""Fit a conversation into a budget: the one door through which every adapter goes.
+"""Fit a conversation into a budget: the one entry point through which every adapter goes.
 
 A conversation that fits comes back as the same object. One that does not is shrunk with the least
 loss first (`escalation`), and the report says of every message what became of it and why. The
@@ -132,7 +132,7 @@ def fit_messages(
             user message is the question; `None` recalls nothing and keeps the newest messages.
         state: What the agent must not forget; put back once, in place of an earlier one, when
             something had to go. `None` puts nothing back.
-        summarizer: Anything `flow.summarizer_of` takes; asked for a recap beside the facts, once
+        summarizer: Anything `flow.summarizer_of` takes; asked for a recap next to the facts, once
             for the same old messages as long as `counts` remembers. `None` never asks a model.
         counter: Any callable from text to tokens.
         store: Keeps the originals of results that are cut. `None` keeps none.

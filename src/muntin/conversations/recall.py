@@ -258,7 +258,7 @@ class _Postings:
         return scores
 
     def substance(self) -> NDArray[np.float64]:
-        """Say how much each turn says at all, between 0 and 1."""
+        """Return how much each turn says at all, between 0 and 1."""
         telling = set(content_words(" ".join(self._turns_with)))
         content = (sum(map(telling.__contains__, bag)) for bag in self._bags)
         counts = np.fromiter(content, dtype=np.float64, count=len(self._bags))

@@ -73,17 +73,17 @@ _ROUNDS = 3
 _PIECE = 1_500
 """Characters of each of three pieces by which the cost of a text is estimated."""
 _SURELY_OVER = 1.5
-"""How many times the room a text is by estimate, that is not counted to see whether it fits."""
+"""How many times the space a text is by estimate, that is not counted to see whether it fits."""
 _COUNTED = 150_000
 """Characters of a text whose units are all counted. Counting more takes longer than all else."""
 _NEAR = 4
-"""Of a longer text, units for so many times the room are counted: the best by estimate."""
+"""Of a longer text, units for so many times the space are counted: the best by estimate."""
 _AMPLE = 1.04
-"""Units are chosen for so many times the room: joined they cost less than one by one."""
+"""Units are chosen for so many times the space: joined they cost less than one by one."""
 _LONGEST_LINE = 240
 """Characters of a line that stays whole; longer ones are parted into sentences."""
 _LINES_AT_LEAST = 4
-"""Lines a summary should have room for, or else none stays whole for being short."""
+"""Lines a summary should have space for, or else none stays whole for being short."""
 _LONGEST_UNIT = 400
 """Characters of a unit; longer sentences are parted, at white space where there is some."""
 _PATIENCE = 16
@@ -196,7 +196,7 @@ def _most_that_fit(costs: Sequence[int], limit: int, cost: Callable[[int], int])
 
 
 def is_open_channel(lines: Sequence[str]) -> bool:
-    """Say whether many people talk at once, each naming whom they talk to.
+    """Return whether many people talk at once, each naming whom they talk to.
 
     Args:
         lines: Lines such as `name: addressee, words` or `user: name: addressee, words`.
@@ -265,7 +265,7 @@ def _parted(sentence: str) -> Iterator[str]:
 
 
 class _Weighed:
-    """The units of a text with what each is worth beside others."""
+    """The units of a text with what each is worth next to others."""
 
     def __init__(self, units: Sequence[str], times: Sequence[int], question: str) -> None:
         self._bags = [set(content_words(unit)) for unit in units]

@@ -95,7 +95,7 @@ class Transcriber:
 def parts_of(entries: Sequence[str], room: int, counter: TokenCounter) -> list[str]:
     """Join entries into as few parts as fit `room` tokens each, in order.
 
-    An entry is never parted, so one that is larger than the room is a part of its own: whoever
+    An entry is never parted, so one that is larger than the space is a part of its own: whoever
     writes entries bounds them.
     """
     parts: list[str] = []

@@ -133,7 +133,7 @@ class _Book:
         self._stops = stops
 
     def place(self, name: str, room: int) -> bool:
-        """Place a source's waiting items in order into some room; say whether any was."""
+        """Place a source's waiting items in order into some room; return whether any was."""
         rest: list[int] = []
         before = len(self.placed[name])
         stopped = False
@@ -184,7 +184,7 @@ class _Book:
             self.waiting[name] = [item for item in self.waiting[name] if item not in gone]
 
     def wants(self, room: float) -> dict[str, float]:
-        """Return the tokens of each source's waiting items, of those that fit the room alone."""
+        """Return the tokens of each source's waiting items, of those that fit the space alone."""
         return {
             name: float(sum(cost for item in items if (cost := self.costs[name][item]) <= room))
             for name, items in self.waiting.items()

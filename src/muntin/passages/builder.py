@@ -1,8 +1,8 @@
 """One context out of several sources: gather, select, allocate, lay out, report.
 
-Each step is a function of values and this module is their composition. The doors differ only
+Each step is a function of values and this module is their composition. The entry points differ only
 in what they hand back and in how they fetch: the strings are the `.text` of the assembled object,
-and the async doors fetch on the event loop and then do what the sync ones do.
+and the async methods fetch on the event loop and then do what the sync ones do.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class ContextBuilder:
             scope: For whom to fetch.
             budget: Tokens the block may take, net: reserve and question have been paid for
                 elsewhere. `None` takes `max_tokens` less reserve and question. Not positive
-                leaves room for nothing.
+                leaves space for nothing.
 
         Raises:
             ConfigurationError: `max_tokens` is not set and no budget is given, or a source is
@@ -273,7 +273,7 @@ class ContextBuilder:
         Args:
             query: The question, for the report.
             gathered: What `muntin.passages.sources.gather` or `agather` returned.
-            budget: Tokens the block may take, net. Not positive leaves room for nothing.
+            budget: Tokens the block may take, net. Not positive leaves space for nothing.
             query_embedding: Vector of the question, as in `assemble`.
 
         Raises:
@@ -323,7 +323,7 @@ class ContextBuilder:
         )
 
     def _frame(self, sources: Sequence[ContextSource], limit: int, fixed: int = 0) -> Frame:
-        """Charge the headings of all sources beside what is fixed."""
+        """Charge the headings of all sources next to what is fixed."""
         check_sources(sources, self.config.source_ratios)
         return self._framed(tuple(source.name for source in sources), limit, fixed)
 

@@ -136,7 +136,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Say how a context is laid out.
+    """Return how a context is laid out.
 
     ```python
     from muntin import Candidate, CallableSource, ContextBuilder, Layout

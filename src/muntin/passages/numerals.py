@@ -29,7 +29,7 @@ _PATIENCE = 8
 
 
 class Numerals:
-    """Tell texts apart by their numbers; each text is cut into words once, when it is asked for.
+    """Distinguish texts by their numbers; each text is cut into words once, when it is asked for.
 
     ```python
     from muntin.passages.numerals import Numerals
@@ -51,7 +51,7 @@ class Numerals:
         self._proved = [0] * len(texts)
 
     def differ(self, index: int, other: int) -> bool:
-        """Say whether each text has a number amid shared words that the other has nowhere.
+        """Return whether each text has a number amid shared words that the other has nowhere.
 
         After eight texts from which `other` differs it is not looked at again, and differs.
         """

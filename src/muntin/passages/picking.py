@@ -5,7 +5,7 @@ kept as a running maximum, so no pair is looked at twice.
 
 A wider text tells more than a part of it. Where the best candidate lies inside a wider one that
 waits, the wider is picked first, at the same worth; the narrower is picked as well and noted as
-held, for whoever finds that the wider has no room.
+held, for whoever finds that the wider has no space.
 
 It knows positions and numbers, not candidates, and explains nothing: `selection` does.
 """

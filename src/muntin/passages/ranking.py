@@ -67,7 +67,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Tell why selection refused an offer."""
+    """Explain why selection refused an offer."""
 
     reason: DropReason
     """Why."""
@@ -91,7 +91,7 @@ class Ranking:
     """The rest, with reasons."""
     line: tuple[int, ...] = ()
     """Numbers of all that may be placed, the best first: the selected offers, and behind each those
-    that may stand in for it where it finds no room."""
+    that may stand in for it where it finds no space."""
     echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
     links: Mapping[int, Link] = field(default_factory=dict[int, Link])
@@ -226,7 +226,7 @@ def _worth(
 
 
 def _on_one_scale(candidates: Sequence[Candidate]) -> bool:
-    """Say whether all scores are known and lie within [0, 1]."""
+    """Return whether all scores are known and lie within [0, 1]."""
     try:
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
     except (TypeError, ValueError):  # not numbers: `relevance_of` says whose

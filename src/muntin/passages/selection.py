@@ -55,7 +55,7 @@ are then found by the vector, and links add the second step."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    """Tell why one candidate was not selected."""
+    """Explain why one candidate was not selected."""
 
     candidate: Candidate
     """The candidate itself."""
@@ -84,7 +84,7 @@ class Selection:
     dropped: tuple[Dropped, ...]
     """Everything else, in input order."""
     line: tuple[int, ...] = ()
-    """Input positions in the order in which they deserve a place where a kept one finds no room:
+    """Input positions in the order in which they deserve a place where a kept one finds no space:
     the kept ones and those they hold, behind each its copies and near-duplicates."""
     holders: Mapping[int, int] = field(default_factory=dict[int, int], hash=False)
     """Of each candidate whose text lies inside a wider kept one, that one: input positions."""
@@ -162,7 +162,7 @@ def select(
     link_weight: float = 0.0,
     coverage_weight: float = 0.0,
 ) -> Selection:
-    """Select candidates that are relevant and mutually distinct, and say why the rest is not.
+    """Select candidates that are relevant and mutually distinct, and return why the rest is not.
 
     Args:
         candidates: What there is, in retrieval order. Pinned ones are selected first, always.

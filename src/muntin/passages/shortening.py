@@ -22,7 +22,7 @@ _TRIES = 8
 """Waiting passages that are tried, the best first."""
 
 _LEAST_SHORTENED = 24
-"""Idle tokens from which a shortened passage is worth its place beside others."""
+"""Idle tokens from which a shortened passage is worth its place next to others."""
 
 _LEAST_REGION = 2
 """Tokens for passages below which a whole one is left out, though it fits when it is joined."""

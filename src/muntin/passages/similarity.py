@@ -160,7 +160,7 @@ class WordOverlap:
         self._own = np.split(number[shared][by_owner], borders)
 
     def overlaps(self, index: int) -> bool:
-        """Say whether candidate `index` has a shingle in common with anyone."""
+        """Return whether candidate `index` has a shingle in common with anyone."""
         return len(self._own[index]) > 0
 
     def row(self, index: int) -> Row:
@@ -277,7 +277,7 @@ def unit_rows(
     Returns:
         Pairs of candidate indices and their unit rows of shape `(m, d)`, one pair per dimension;
         and the indices whose vector was ragged or not finite and so counts as none. A zero vector
-        has no direction and counts as none too, without being reported: it is no mistake.
+        has no direction and counts as none too, without being reported: it is not a mistake.
     """
     uniform = _uniform(embeddings)
     if uniform is not None:
@@ -358,7 +358,7 @@ def _vector(embedding: Embedding) -> NDArray[np.floating[Any]] | None:
 
 
 def _normalised(rows: Row) -> tuple[NDArray[np.bool_], Row, NDArray[np.bool_]]:
-    """Scale rows to length 1, in place; say which have a direction and which are not finite."""
+    """Scale rows to length 1, in place; return which have a direction and which are not finite."""
     if rows.size <= _EXACT_SIZE:
         rows = rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

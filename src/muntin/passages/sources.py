@@ -4,7 +4,7 @@ Gathering is the only input and output of an assembly, and it happens once, befo
 decided. Sources are asked side by side: each sync one in a thread of its own, so that a slow one
 holds up nobody, each async one as a task. A source that fails says so by name; whether that ends
 the build or only leaves the source out is the source's own `on_error`. What steers a framework,
-such as a graph that pauses, is no failure and passes through.
+such as a graph that pauses, is not a failure and passes through.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class CallableSource(ContextSource):
     Args:
         name: Name of the source.
         fetch: The function, `(query)` or `(query, scope)`.
-        afetch: An async function that answers like it, for the async door. `None` awaits `fetch`
+        afetch: An async function that answers like it, for the async form. `None` awaits `fetch`
             where it is async, and calls it in a thread where it is not.
         read: Makes candidates of what either returned; `None` takes candidates and strings.
         pass_scope: How the run's scope reaches it. `None` passes it as the second positional

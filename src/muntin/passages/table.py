@@ -97,7 +97,7 @@ class Table:
         self.tokens = self._count()
 
     def offer(self, number: int, item: Item) -> bool:
-        """Place an item if the joined text still fits, and say whether it did."""
+        """Place an item if the joined text still fits, and return whether it did."""
         tokens = self.counted(number, item)
         if tokens > self.frame.limit:
             return False

@@ -338,7 +338,7 @@ _SETTLING_ELSEWHERE = re.compile(
 
 
 def is_settling(sentence: str) -> bool:
-    """Say whether a sentence settles something: a decision, a rule, a cause, a next step."""
+    """Return whether a sentence settles something: a decision, a rule, a cause, a next step."""
     folded = sentence.lower()
     # Looking for plain words first costs less than half of the expression where nothing is found.
     for word in _SETTLERS:

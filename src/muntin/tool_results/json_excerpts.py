@@ -1,7 +1,7 @@
 """What to show of a JSON value that is too long, as JSON of the same kind.
 
 Arrays keep elements of both ends, records keep their keys, long strings lose their middle, and what
-is small stays whole: the room is shared max-min fairly. An element, a key or a mark inside the
+is small stays whole: the space is shared max-min fairly. An element, a key or a mark inside the
 string says how much is missing. Numbers are never touched. Nesting deeper than anybody reads is
 stood for by its size, so that recursion stays bounded.
 """
@@ -35,7 +35,7 @@ _MISSING = "…"
 
 
 def parse_json(text: str) -> tuple[bool, Any]:
-    """Parse a text if it is JSON; say whether it was.
+    """Parse a text if it is JSON; return whether it was.
 
     NaN and the infinities, which Python reads and JSON does not know, become strings.
     """
@@ -143,7 +143,7 @@ class JsonExcerpt:
         return f"{{{','.join(parts)}}}"
 
     def _choose_keys(self, record: dict[str, Any], room: int) -> tuple[list[str], list[Any]]:
-        """Keep keys from the first on while there is room; return the values of the others."""
+        """Keep keys from the first on while there is space; return the values of the others."""
         marks = self._marks
         for_mark = len(marks.keys(())) + 6
         keys: list[str] = []

@@ -160,7 +160,7 @@ def shorten_tool_result(
     name: str = "",
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> ShortenedResult:
-    """Shorten a tool result as `truncate_tool_result` does, and say what became of it."""
+    """Shorten a tool result as `truncate_tool_result` does, and return the outcome."""
     flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
     return run(flow, summarizer or _nobody)
 
@@ -192,7 +192,7 @@ def truncate_batch(
 
     Raises:
         ConfigurationError: `max_tokens` is below 1.
-        ContextWindowExceeded: There is not even room for a mark of one character each.
+        ContextWindowExceeded: There is not even space for a mark of one character each.
 
     Warns:
         UserWarning: As in `truncate_tool_result`.
@@ -367,19 +367,19 @@ def _emptied(value: object, _room: int) -> str:
 
 
 def _bare_mark(_room: int) -> str:
-    """Show that something was left out, where there is no room for more."""
+    """Show that something was left out, where there is no space for more."""
     return "…"
 
 
 def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) -> str:
-    """Show what fits of both ends, when there is no room for a marker."""
+    """Show what fits of both ends, when there is no space for a marker."""
     return truncate_to_tokens(text, max_tokens, counter, keep="ends") or "…"
 
 
 def _largest(
     form: Callable[[int], str], length: int, max_tokens: int, counter: TokenCounter
 ) -> str | None:
-    """Find the most room whose text fits; None where not even no room does."""
+    """Find the most room whose text fits; None where not even no space does."""
 
     def write(room: int) -> str:
         # Escapes in JSON may have hidden halves of surrogate pairs until now.

@@ -1,7 +1,7 @@
 """What to show of lines that are too long together, and the marks where something is missing.
 
-An excerpt is made for a *room*, a number of characters it aims at; who calls it counts tokens and
-asks again with less room. Kept are a table's head, the first and the last lines, and lines that
+An excerpt is made for a *space*, a number of characters it aims at; who calls it counts tokens and
+asks again with less space. Kept are a table's head, the first and the last lines, and lines that
 tell of an error; a line that is too long itself loses its middle. Wherever something is missing a
 mark says how much, and a text that is shortened again adds up what its marks say. Nothing here
 knows budgets, ids or stores.
@@ -80,7 +80,7 @@ class Marks:
         return _BASE64.sub(self._blob, text)
 
     def stands(self, kind: str, text: object) -> bool:
-        """Say whether a line, element or key is such a mark itself."""
+        """Return whether a line, element or key is such a mark itself."""
         if not self._again or not isinstance(text, str):
             return False
         return self._pattern(kind).fullmatch(text) is not None
@@ -110,7 +110,7 @@ class Marks:
         return len(parts) + sum(_number(mark) - 1 for mark in found if mark)
 
     def clip(self, text: str, room: int) -> str:
-        """Take the middle out of a string, on grapheme borders; two thirds of the room lead."""
+        """Take the middle out of a string, on grapheme borders; two thirds of the space lead."""
         if len(text) <= room:
             return text
         mark = self.characters(text[room * 2 // 3 : len(text) - room // 3])
@@ -133,7 +133,7 @@ class LinesExcerpt:
         self._errors = _error_lines(text, self._lines)
 
     def __call__(self, room: int) -> str:
-        """Show what fits about so many characters; nothing when there is no room."""
+        """Show what fits about so many characters; nothing when there is no space."""
         if room < LEAST_ROOM // 2:
             return ""
         width = max(_LEAST_LINE, room // 3)
@@ -218,7 +218,7 @@ def _header_lines(lines: Sequence[str]) -> int:
 
 
 def _error_lines(text: str, lines: Sequence[str]) -> list[int]:
-    """Find the lines nearest to both ends that tell of an error.
+    """Find the lines nearest to both ends that report an error.
 
     Words are searched one by one: on ten megabytes that is ten times faster than one expression.
     """

@@ -369,7 +369,7 @@ class HistoryCompactor:
         """Return what is remembered, in plain JSON types.
 
         Args:
-            history: The conversation whose recap to return, to be stored beside it. None: all.
+            history: The conversation whose recap to return, to be stored next to it. None: all.
         """
         return write_recaps(self._passes.recaps(history))
 

@@ -108,7 +108,7 @@ def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
     """Return a recap that excludes covered messages which must stay; unchanged if there are none.
 
     Messages that were taken back leave others the newest, and one may be pinned after it was
-    folded: what was right to fold then must stand beside the recap now.
+    folded: what was right to fold then must stand next to the recap now.
     """
     end = covered_end(trail, recap)
     missing = {bisect_left(trail.spoken, place) for place in due if place < end} - {*recap.held}

@@ -254,7 +254,7 @@ class Passes:
         return Found(messages, lead, trail, due, recap, lead_tokens + trail.totals[-1])
 
     def _recap_of(self, trail: Trail, due: set[int]) -> Recap | None:
-        """Find the recap that covers most, unless what must stay beside it leaves no gain."""
+        """Find the recap that covers most, unless what must stay next to it leaves no gain."""
         for recap in self._memory.recaps_of(trail):
             self._memory.serve(trail, recap)
             whole = holding(trail, recap, due)

@@ -31,7 +31,7 @@ class Recap:
     covered: int
     """Messages in the covered prefix; leading system messages and notes are not counted."""
     held: tuple[int, ...] = ()
-    """Which of these stay verbatim beside the recap: pinned, unanswered, the open question."""
+    """Which of these stay verbatim next to the recap: pinned, unanswered, the open question."""
     text: str
     """The recap without its prefix, frame and rules."""
     rules: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 A summary that is missing leaves the history as it is. One that is wrong (cut, too long, carried on,
 invented, unrelated) is replaced by an extraction. Standing rules of the folded messages are written
-beside the summary, word for word.
+next to the summary, word for word.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Recapped:
     summary: Summary
     """Its text, as it is stored; empty when there is none."""
     rules: tuple[str, ...] = ()
-    """Standing rules beside it."""
+    """Standing rules next to it."""
     framed: bool = False
     """Whether it is written with a frame."""
 

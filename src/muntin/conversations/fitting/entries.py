@@ -26,7 +26,7 @@ _ENTRY_CHARACTERS = 20_000
 CHARACTERS_PER_TOKEN = 100
 """Characters of old text read for each token that may be written about it."""
 _DIGESTED_CHARACTERS = 100_000
-"""Characters of old text that a digest reads at most, beside the first request."""
+"""Characters of old text that a digest reads at most, next to the first request."""
 
 
 def digested(draft: Draft, indices: Sequence[int], tokens: int) -> list[DigestEntry]:

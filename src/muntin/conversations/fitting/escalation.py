@@ -3,7 +3,7 @@
 The steps, each only when the ones before were not enough: results that say nothing new, old
 results that are too long, old units folded into a note of facts, results of the round in flight.
 What is protected is never touched; when it alone is over the budget, `require_room` says so before
-anything is done. A low-water mark (`_SLACK`) leaves room for the steps that follow.
+anything is done. A low-water mark (`_SLACK`) leaves space for the steps that follow.
 """
 
 from __future__ import annotations

@@ -52,15 +52,15 @@ _DOCUMENT, _DOCUMENT_AHEAD = 500, 4.0
 """Tokens of a user message that holds a document, and how much newer still it counts: nobody but
 the user can bring it again."""
 _DIGEST = 0.5
-"""Share of the room the digest may take."""
+"""Share of the space the digest may take."""
 _LEAST_DIGEST = 0.2
-"""Share of the room the digest may take at least, beside however large a round in flight."""
+"""Share of the space the digest may take at least, next to however large a round in flight."""
 _DIGEST_TOKENS = 4_000
 """Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
 _CLOSE = 6
 """Parts of a step: less space than one of them is not worth another digest."""
 _CAP_IN_TAIL = 0.20
-"""Share of the room one old result may take when units are folded as well."""
+"""Share of the space one old result may take when units are folded as well."""
 _TRIES = 4
 """How often a cut is chosen anew when its note takes less than expected."""
 
@@ -166,7 +166,7 @@ def _choose(
     choice = chosen(spent)
     text, tokens = facts_of_units(draft, plan, choice.gone, draft.allowance)
     for _ in range(_TRIES):
-        # The old part may hold fewer facts than there is room for: keep more of it word for word.
+        # The old part may hold fewer facts than there is space for: keep more of it word for word.
         # Where this ends depends on the old part alone, so the cut moves in whole steps.
         needed = tokens + overhead_of_note(draft, plan, choice.gone)
         if spent - needed < (step if is_talk(draft) else step // _CLOSE):

@@ -1,6 +1,6 @@
 """Write the note that stands for dropped messages: their facts, a recap, standing rules.
 
-The facts are `label: value` lines, newest last. A recap stands beside them when a summariser may
+The facts are `label: value` lines, newest last. A recap stands next to them when a summariser may
 be asked. The heading counts exactly the messages that are gone.
 """
 
@@ -51,7 +51,7 @@ _TRIES = 3
 
 
 def overhead_of_note(draft: Draft, plan: Plan, gone: Sequence[Unit]) -> int:
-    """Count what a note costs beside its facts."""
+    """Count what a note costs next to its facts."""
     heading = plan.prompts.render(
         "conversation.digest", count=sum(len(unit.indices) for unit in gone)
     )
@@ -113,7 +113,7 @@ def _digest(
 
 
 def write_recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
-    """Put a recap beside the facts; without a usable one, the facts stand."""
+    """Put a recap next to the facts; without a usable one, the facts stand."""
     share = draft.allowance // 2
     gone = draft.folded()
     if share < 4 * FRAMING_TOKENS or not gone:

@@ -34,11 +34,11 @@ __all__ = (
 )
 
 LEAST_TEXT = "…"
-"""What is left of a result for which there is no room at all."""
+"""What is left of a result for which there is no space at all."""
 _CAPS = (0.25, 0.12)
-"""Shares of the room one old result may take, tried in this order before units are folded."""
+"""Shares of the space one old result may take, tried in this order before units are folded."""
 _LEAST_MARKED = 12
-"""Tokens below which a cut result has no room for a marker beside its text."""
+"""Tokens below which a cut result has no space for a marker next to its text."""
 _MARKED, _UNMARKED = 64, 40
 """Tokens of a result from which a marker leaves enough space for text, and tokens of text that are
 shown below that. A result with an original that can be read is marked earlier."""
@@ -49,7 +49,7 @@ _LEAST_FACTS = 24
 _FACT_CHARACTERS = 200
 """Characters looked at for facts, for each token of the cap."""
 _SHORT = 300
-"""Tokens of a result that is short, whatever the room, as long as half of the room holds it."""
+"""Tokens of a result that is short, whatever the space, as long as half of the space holds it."""
 
 
 def cut_results(draft: Draft, plan: Plan, index: int, cap: int, target: int = 0) -> None:
@@ -144,7 +144,7 @@ def ends_of(text: str, characters: int) -> str:
 
 
 def cap_for(share: float, room: int) -> int:
-    """Turn a share of the room into a cap; a result that is short anyway is not worth cutting."""
+    """Turn a share of the space into a cap; a result that is short anyway is not worth cutting."""
     return max(int(share * room), min(_SHORT, room // 2))
 
 
@@ -209,7 +209,7 @@ def drop_repeats(draft: Draft, plan: Plan) -> None:
 def shorten_held(
     draft: Draft, plan: Plan, budget: int, among: Sequence[Unit] | None = None
 ) -> list[int]:
-    """Cut results of held units so that the draft is inside `budget`, and say which were cut.
+    """Cut results of held units so that the draft is inside `budget`, and return which were cut.
 
     Args:
         draft: The conversation.

@@ -1,4 +1,4 @@
-"""Cut a whole unit to a size: its results to a fair share each, and the texts beside them.
+"""Cut a whole unit to a size: its results to a fair share each, and the texts next to them.
 
 A unit is worth keeping in part when each of its results and texts still shows a little of itself.
 """

@@ -1,4 +1,4 @@
-"""Tell old steps in one entry: a marker and a summary, inside the room that is left."""
+"""Tell old steps in one entry: a marker and a summary, inside the space that is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Summarize = Callable[[str, str], Awaitable[str] | str]
 _INPUT_TOKENS = 8_000
 """Tokens of a request at most; of older text it carries the facts."""
 _LEAST_SUMMARY = 16
-"""Tokens below which half of the room is too little, and the whole room may be used."""
+"""Tokens below which half of the space is too little, and the whole room may be used."""
 _SMALLEST_MARK = "…"
 
 
@@ -60,7 +60,7 @@ class Telling:
         """Tell old steps in at most `room` tokens; "" only when not even a mark fits."""
         marker = self.counter(self.marker)
         if room <= marker:
-            # Checked before anybody is asked: a summary nobody has room for is not paid for.
+            # Checked before anybody is asked: a summary nobody has space for is not paid for.
             marks = (self.marker, _SMALLEST_MARK)
             return next((mark for mark in marks if self.counter(mark) <= room), "")
         allowed = min(room, max(room // 2, marker + _LEAST_SUMMARY))

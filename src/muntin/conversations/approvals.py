@@ -12,7 +12,7 @@ import re
 __all__ = ("asks_something", "is_go_ahead", "is_short_reply")
 
 _LONGEST = 60
-"""Characters of a go-ahead. A longer message says something of its own."""
+"""Characters of a go-ahead. A longer message is a request."""
 _SHORT, _SHORT_UNSPACED, _FEW_WORDS = 16, 6, 2
 """Characters and words of a reply too short to be a request, with and without spaces."""
 _QUESTION_TAIL = 400
@@ -158,7 +158,7 @@ def is_short_reply(text: str) -> bool:
 def asks_something(text: str) -> bool:
     """Return whether an assistant message asks the user something about the running request.
 
-    The question stands in its last lines. "Anything else?" asks for another request and does not
+    Only its last lines are read. "Anything else?" asks for another request and does not
     count.
 
     ```python

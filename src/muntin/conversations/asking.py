@@ -129,7 +129,7 @@ _failures = _Failures(_MOST_FAILURES)
 
 @dataclass(slots=True, kw_only=True)
 class Asking:
-    """How summaries are requested: the texts, the window and who is asked."""
+    """How summaries are requested: the texts, the window and the summariser."""
 
     counter: TokenCounter
     """Counts requests and summaries."""
@@ -247,7 +247,7 @@ class Asking:
         return truncate_to_tokens(text, most, self.counter, keep="ends")
 
     def _ask(self, text: str, instruction: str, max_tokens: int) -> Flow[str]:
-        """Make one request, unless it failed before; return what the answer says."""
+        """Make one request, unless it failed before; return its answer."""
         key = self._key(text, instruction, max_tokens)
         known = _failures.get(key) if key else None
         if known is not None:

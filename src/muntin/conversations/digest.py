@@ -9,8 +9,8 @@ written in the order in which they were last met. Worth grows with
 * kind: ids before dates, identifiers, numbers and other words, which mean little without their id.
 
 Facts of one JSON record stay on one line behind its id, and a record met again replaces what it
-said before. Calls that failed and sentences that settle something stand between the facts.
-How the weights were found is told in `docs/decisions/0010-digest.md`.
+said before. Calls that failed and sentences that settle something are placed between the facts.
+The weights are explained in `docs/decisions/0010-digest.md`.
 
 Talk is another matter: where no tool was called, what matters is mostly no fact. A long talk leaves
 its ids and dates behind and the sentences that cover most of it (`summarize`), and an open channel
@@ -56,12 +56,12 @@ _KIND = {
     "settled": -0.4,
 }
 _OWN = frozenset({"id", "date", "name"})
-"""Kinds of facts that say something without their record."""
+"""Kinds of facts that are useful without their record."""
 _USES_BY_ROLE = {"user": _SPOKEN | _ASKED, "assistant": _SPOKEN}
 _RemarkKind: TypeAlias = Literal["failed", "settled"]
 _ItemKind: TypeAlias = FactKind | _RemarkKind
 _BEHIND = 0.01
-"""How far behind its head a number or a word of a record ranks at least: alone it says nothing."""
+"""How far behind its head a number or a word of a record ranks at least: alone it is useless."""
 _TALK = 12
 """Messages without a single tool call that are a talk."""
 _IDS_OF_TALK, _IDS_OF_CHANNEL = 0.25, 0.1
@@ -85,7 +85,7 @@ _FAILED_LINE = re.compile(
     re.IGNORECASE,
 )
 _DECORATION = " \t<>*#!-"
-"""What stands before the first word of a line in logs and lists."""
+"""Prefixes of lines in logs and lists."""
 _FAILED_CODE = re.compile(r"(?:exit|return) ?(?:code|status)\W{1,3}[1-9]")
 """In small letters and without a word boundary in front, which makes it twice as fast."""
 _FAILED_WORDS = ("error", "exception", "traceback", "fail", "fatal", "exit", "return")
@@ -97,7 +97,7 @@ class DigestEntry:
     """One old message, tool call or tool result, as plain values."""
 
     text: str = ""
-    """What was said, or what the tool returned."""
+    """Text of the message or the tool result."""
     role: str = ""
     """`user`, `assistant`, `tool`, ...; empty when unknown."""
     tool: str = ""
@@ -108,7 +108,7 @@ class DigestEntry:
     """Id of the call that this is, or that this result answers; empty where there is none: then a
     result answers the oldest call of its tool that waits for one."""
     is_error: bool = False
-    """Whether the result says that the call failed. Words that say so are recognised as well."""
+    """Whether the result reports a failed call. Words of failure are recognised as well."""
 
 
 def digest(
@@ -130,7 +130,7 @@ def digest(
 
     Returns:
         Lines like `reservation_id: 4XGCCM, cabin: business`, and sentences of a long talk behind
-        them; empty when there is nothing to say or not even one fact fits.
+        them; empty if there is no fact or none fits.
 
     ```python
     from muntin.conversations.digest import DigestEntry, digest
@@ -261,7 +261,7 @@ class _Table:
         new = [
             item
             for item in items
-            # A clock time that only a result holds is no fact by itself.
+            # A clock time that only a result holds is not a fact by itself.
             if item.value not in self._known and (item.uses or _shape_of(item.value) != "clock")
         ]
         return sorted(new, key=attrgetter("worth", "order"), reverse=True)
@@ -304,7 +304,7 @@ def _shape_of(value: str) -> str:
 def _remarks(
     entry: DigestEntry, calls: dict[object, DigestEntry]
 ) -> Iterator[tuple[str, str, _RemarkKind]]:
-    """Quote what an entry says in words that the next step must not forget."""
+    """Quote sentences of an entry that the next step needs."""
     if entry.role == "tool":
         call = _answered(entry, calls)
         problem = _problem(entry)
@@ -331,7 +331,7 @@ def _answered(entry: DigestEntry, calls: dict[object, DigestEntry]) -> DigestEnt
 
 
 def _problem(entry: DigestEntry) -> str:
-    """Quote the line that says why a call failed; empty when it did not."""
+    """Quote the line with the reason why a call failed; empty if it did not."""
     text = entry.text.strip()
     if len(text) > 2 * _EDGE:
         text = f"{text[:_EDGE]}\n{text[-_EDGE:]}"

@@ -31,6 +31,6 @@ def clean_messages(
         for message, one in zip(messages, read.measured, strict=True)
     ]
     if all(map(is_, clean, messages)):
-        # Objects that do not say how they are copied are left to whoever made them.
+        # Objects that cannot be copied by their fields are left unchanged.
         return messages, read
     return clean, counts.read(clean)

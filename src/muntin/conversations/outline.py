@@ -1,8 +1,8 @@
 """Know a conversation as far as no budget matters: its units, what carries results, what repeats.
 
 An outline is made once and goes on: what is closed (every call answered, and not among the newest
-messages) stays as it is whatever is said next, so a conversation that grows is read only where it
-grew. It says what is there. What to do about it is decided by those who have a budget.
+messages) does not change when messages are added, so a conversation that grows is read only where
+it grew. It knows no budget and decides nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ("Outline", "Repeat", "outline_of")
 
 Repeat = Literal["superseded", "duplicate"]
-"""Why a result says nothing new: a later identical call read the same again, or a later result has
+"""Why a result is redundant: a later identical call read the same again, or a later result has
 the same text."""
 
 _OPEN = 16
@@ -31,7 +31,7 @@ _OPEN = 16
 _LEAST_REPEATED = 160
 """Characters below which a repeated result is not worth a mark."""
 _SAME = 2 / 3
-"""Share of a result's words that stand in what a later identical call came back with, if it read
+"""Share of a result's words that a later identical call returned, if it read
 the same thing again. The next page, or the next of a queue, has little but its frame in common."""
 _COMPARED = 20_000
 """Characters of a result that are compared."""
@@ -45,7 +45,7 @@ _Read = tuple[tuple[int, str], str]
 
 @dataclass(slots=True)
 class _Repeats:
-    """Which results say nothing new, as far as the conversation has been read."""
+    """Which results are redundant, as far as the conversation has been read."""
 
     marks: dict[tuple[int, str], Repeat] = field(default_factory=dict[tuple[int, str], Repeat])
     """By position of the message and id of the call."""
@@ -83,7 +83,7 @@ class _Repeats:
             self.by_call[call] = tuple(results)
 
     def _read_again(self, before: Sequence[_Read], now: Sequence[_Read]) -> None:
-        """Mark the results of a call that say mostly what it came back with again."""
+        """Mark earlier results of a call that a later result mostly repeats."""
         if not before:
             return
         again = {word for _, text in now for word in words(text[:_COMPARED])}
@@ -98,7 +98,7 @@ class Outline:
     """What a conversation consists of. Nothing in it is ever changed; it is continued in a copy."""
 
     views: list[MessageView]
-    """What every message says."""
+    """View of every message."""
     units: list[Unit]
     """All units, in the order of their first message."""
     unit_at: array[int]
@@ -114,7 +114,7 @@ class Outline:
     unanswered: list[int]
     """Places of units with calls that have no result."""
     first_user: int | None
-    """The first message in which a person speaks; `None` when nobody does."""
+    """The first message in which a person speaks; `None` if there is none."""
     repeats: _Repeats
 
     @classmethod

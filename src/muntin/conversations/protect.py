@@ -30,8 +30,8 @@ __all__ = ("OPEN_SHARE", "Protected", "open_request", "protected_set", "share_of
 OPEN_SHARE = 0.5
 """Share of the space that the open request may keep."""
 _REPLY_SHARE = 0.2
-"""Share of the space that replies to questions of the assistant may keep: facts tell most of what
-they say in less."""
+"""Share of the space that replies to questions of the assistant may keep: facts hold most of their
+content in less."""
 _MOST = 64
 """User messages of an open request. A longer chain is a log, and only its newest is protected."""
 

@@ -1,7 +1,7 @@
 """Which turns of a long conversation stay verbatim when not all of them fit.
 
-A kept tail serves chat, where an answer stands a few turns back and shares no word with the
-question. Selection by the question serves meetings and long projects, where it stands anywhere.
+A kept tail serves chat, where an answer is a few turns back and shares no word with the
+question. Selection by the question serves meetings and long projects, where it may be anywhere.
 Neither share is a setting here: every turn gets one value, and the budget goes to the best.
 
 ```text
@@ -12,14 +12,14 @@ match         BM25 of the turn against the question, over what a turn with all i
 surroundings  the match of the turns around it, a quarter of it 8 turns away, a ninth 16 turns away:
               people answer over many turns, and most of them do not repeat the question's words
 latest        each word of the question favours its newest mentions, 0.6 times less for each newer
-              one: what was said last about a thing or by a person is what holds
+              one: the latest statement about a thing is the valid one
 nearness      1 at the end of the conversation, 1/2 a quarter of the budget earlier, and so on
 substance     1 for a turn of 4 content words or more, less for fewer: "Mm-hmm." answers nothing,
               wherever it stands
 ```
 
 Where nothing matches, all values are 0 and newer goes first: what is left is a tail. How these
-numbers were found and what they reach is told in `docs/decisions/0011-recall.md`. Nothing is
+numbers were found and their results are in `docs/decisions/0011-recall.md`. Nothing is
 summarised and nothing is rendered here: indices come out.
 """
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 __all__ = ("NEWEST", "Newest", "RecallPlan", "plan", "recall")
 
 _K1, _B = 0.5, 0.2
-"""BM25: turns saturate sooner than documents do, and a long turn is no fault."""
+"""BM25: turns saturate sooner than documents do, and a long turn is not a fault."""
 _SURROUNDINGS, _REACH, _FARTHEST = 7.0, 8, 32
 _LATEST, _LATEST_DECAY = 2.5, 0.6
 _NEARNESS, _NEAR_SHARE = 0.5, 0.25
 _FEEDBACK_TURNS, _FEEDBACK_WORDS, _FEEDBACK = 8, 12, 0.2
 _FEEDBACK_COMMON = 0.15
-"""Words in more than this share of the turns say nothing about any of them."""
+"""Words in more than this share of the turns distinguish none of them."""
 _SUBSTANCE = 4
 """Content words from which on what surrounds a turn speaks for it in full."""
 _ASKING = frozenset(
@@ -59,13 +59,13 @@ _ASKING = frozenset(
         *("discussions", "describe", "explain"),
     }
 )
-"""Words that say what to do with an answer, not what it is about."""
+"""Words about the form of an answer, not its subject."""
 _TAIL_SHARE = 1 / 20
 """Share of the budget that goes to the newest turns before anything is weighed."""
 
 
 class Newest(Enum):
-    """Stand for the newest user message where a question is asked for."""
+    """The newest user message, as the value of `question`."""
 
     MESSAGE = "newest user message"
 
@@ -108,10 +108,10 @@ def plan(
 
     Args:
         texts: The turns, oldest first, each as the model will read it: a speaker's name in it is
-            matched like any other word. A unit of several messages may stand as one turn.
+            matched like any other word. A unit of several messages may be one turn.
         question: What is asked now. None keeps the longest tail that fits, and nothing else.
         max_tokens: Tokens all kept turns may take together, by `costs` or `counter`.
-        counter: Counts a turn where `costs` does not say it.
+        counter: Counts a turn that is not in `costs`.
         costs: Tokens of each turn, framing included. None counts every text with `counter`.
 
     ```python
@@ -184,7 +184,7 @@ def _best(values: NDArray[np.float64], sizes: Sequence[int], room: int) -> list[
 def _values(
     texts: Sequence[str], question: str, sizes: Sequence[int], max_tokens: int
 ) -> NDArray[np.float64]:
-    """Say what each turn is worth to the question; see the formula above."""
+    """Return the worth of each turn for the question; see the formula above."""
     turns = [words(text) for text in texts]
     asked = _asked(question)
     table = _Postings(turns)
@@ -218,7 +218,7 @@ def _around(match: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Postings:
-    """Where each word of a conversation stands, turn by turn."""
+    """The turns and positions of each word of a conversation."""
 
     def __init__(self, turns: Sequence[Sequence[str]]) -> None:
         self._bags = [Counter(turn) for turn in turns]
@@ -258,7 +258,7 @@ class _Postings:
         return scores
 
     def substance(self) -> NDArray[np.float64]:
-        """Return how much each turn says at all, between 0 and 1."""
+        """Return how much content each turn has, between 0 and 1."""
         telling = set(content_words(" ".join(self._turns_with)))
         content = (sum(map(telling.__contains__, bag)) for bag in self._bags)
         counts = np.fromiter(content, dtype=np.float64, count=len(self._bags))

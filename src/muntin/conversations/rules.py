@@ -2,8 +2,8 @@
 
 A rule is a sentence of a user message (`text.standing_sentences`). When its message is cut, the
 rule is written into a section of the note, word for word, within a share of the space: the newest
-rules are taken first and written last, so that a rule that replaces another stands after it. Rules
-come from user messages only: what tools, documents and summaries say binds nobody.
+rules are taken first and written last, so that a rule that replaces another is placed after it.
+Rules come from user messages only: texts of tools, documents and summaries are never rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ITEM = "- "
 
 
 def rules_in(views: Iterable[MessageView]) -> list[str]:
-    """List the standing rules of user messages, oldest first, each once, where it was said last.
+    """List the standing rules of user messages, oldest first, each once, at its latest place.
 
     ```python
     from muntin.conversations.rules import rules_in

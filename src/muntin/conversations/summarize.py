@@ -2,14 +2,14 @@
 
 Every content word has a weight, large when the text comes back to it without being full of it. A
 sentence is worth the weights of its words, more when it holds figures or settles something, and it
-is taken by worth per token. A word already said counts less each time, so repeats stay out and the
+is taken by worth per token. A repeated word counts less each time, so repeats stay out and the
 summary spreads over the whole text.
 
 A statement later repeated with another amount or date is outdated and ranked last. An open channel,
 where many people talk at once and address each other by name, has no gist: answers are a few lines
 back, so only its newest lines are kept.
 
-It picks sentences and lines as they stand: it invents nothing, rephrases nothing and cannot merge
+It picks sentences and lines unchanged: it invents nothing, rephrases nothing and cannot merge
 two statements into one. It reads no instruction.
 """
 
@@ -49,7 +49,7 @@ _MARKED = re.compile(r"\W*[A-Z][A-Z _-]{2,30}:")
 _ASKED = 4.0
 """How many times its weight a word of the question is worth."""
 _STALE = 8
-"""How many times less a statement is worth once it was said again with other figures."""
+"""How many times less a statement is worth when it is repeated with other figures."""
 _FRAGMENT = 8
 """Characters up to which a unit without a letter is a fragment, such as "(19)"."""
 _REPEATED, _LEAST_REPEAT = 0.85, 5
@@ -65,7 +65,7 @@ _SPEAKER = re.compile(
 )
 """Who speaks, by a role's name in brackets or by a name and a colon, and the first word said."""
 _ROLE = re.compile(r"(?:user|assistant): (?=(?!(?i:user|assistant|system|tool)\b)[^:\n]{1,40}: )")
-"""A role before the name of who speaks, which says no more than the name does."""
+"""A role before the name of who speaks, which adds nothing to the name."""
 _ADDRESSED, _SPEAKERS, _LINES = 0.1, 5, 20
 """An open channel: such a share of the lines begins with the name of somebody else who speaks,
 and there are at least so many who speak, in so many lines."""
@@ -110,7 +110,7 @@ class ExtractiveSummarizer:
     counter: TokenCounter = count_tokens
     """Counts the summary where the call brings no counter."""
     max_tokens: int = 1000
-    """Tokens of a summary where the call does not say."""
+    """Tokens of a summary if the call gives none."""
 
     def __call__(
         self,
@@ -125,7 +125,7 @@ class ExtractiveSummarizer:
 
         Args:
             text: What is to be summarised.
-            instruction: Accepted so that any summariser may stand here; not read.
+            instruction: Accepted for the interface of summarisers; not read.
             max_tokens: Tokens of the whole summary. None takes the instance's.
             question: Sentences that share words with it come first. None: no question is known.
             counter: Counts the summary. None takes the instance's.
@@ -225,7 +225,7 @@ def _newest(lines: Sequence[str], limit: int, count: TokenCounter) -> str:
 
 
 def _units(lines: Sequence[str], *, longest_line: int) -> dict[str, int]:
-    """Part lines into sentences, none very long, with how often each is said."""
+    """Part lines into sentences, none very long, with how often each occurs."""
     spelled: dict[tuple[str, ...], str] = {}
     times: Counter[str] = Counter()
     holds: dict[tuple[str, ...], str] = {}
@@ -312,7 +312,7 @@ class _Weighed:
         return order
 
     def _repeats(self, at: int, said: Counter[str]) -> bool:
-        """Whether a unit says hardly anything that was not said, and no new figure."""
+        """Whether a unit adds hardly any new word and no new figure."""
         bag = self._bags[at]
         if len(bag) < _LEAST_REPEAT:
             return False

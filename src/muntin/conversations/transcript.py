@@ -1,9 +1,9 @@
-"""What a summariser is given: a conversation as plain lines that nobody can forge.
+"""What a summariser is given: a conversation as plain lines that no text in it can forge.
 
 Each message is one entry, `speaker: words`. Only entries start at the left margin: further lines of
 a message are indented, so no text can pretend to be another speaker. Tool calls are named with
 their arguments, long tool results are shortened (people's words matter more), and media are
-replaced by a line that says what was there. What does not fit one request is divided into parts.
+replaced by a line that names it. What does not fit one request is divided into parts.
 
 It does not decide which messages are summarised.
 """
@@ -46,7 +46,7 @@ class Transcriber:
         self._omitted = prompts.get("compaction.omitted")
 
     def entries(self, views: Sequence[MessageView], tools: dict[str, str]) -> list[str]:
-        """Write one entry for each message that says something.
+        """Write one entry for each message with content.
 
         Args:
             views: The messages, in order.

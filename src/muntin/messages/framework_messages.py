@@ -27,7 +27,7 @@ _KINDS = (
     "|system_update|system_event|system_warning|context_update|command_message|command_name"
     "|command_args|local_command_stdout|local_command_caveat|local_command_stderr"
 )
-"""What the last part of a framework's name or tag says; hyphens count as underscores."""
+"""Last part of a framework's name or tag; hyphens count as underscores."""
 _NAME = re.compile(rf"(?:.*_)?(?:{_KINDS})", re.IGNORECASE)
 _TAGGED = re.compile(r"\s*<([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,200})?>(.*?)</\1\s*>\s*", re.DOTALL)
 
@@ -76,7 +76,7 @@ def _checked(argument: str, values: Iterable[str]) -> frozenset[str]:
 def is_framework_text(text: str, name: str | None) -> bool:
     """Return whether a framework wrote a user-role message, by its name or its tags.
 
-    A message with text outside the tags is a request, even when a reminder stands in it.
+    A message with text outside the tags is a request, even if it contains a reminder.
     """
     if name and _is_known(_folded(name), _names):
         return True

@@ -1,8 +1,8 @@
 """Find what belongs together in a conversation, and where it may be cut.
 
-A *unit* is an assistant message with the results of all its calls, wherever they stand: parallel,
+A *unit* is an assistant message with the results of all its calls, wherever they are: parallel,
 interleaved with other calls, late, or with notes in between. Every message belongs to exactly one
-unit, so whoever keeps or drops whole units never parts a result from its call, a reasoning item
+unit, so keeping or dropping whole units never separates a result from its call, a reasoning item
 from its answer, or one parallel call from the others. A *turn* is a user message and everything up
 to the next one. All of it takes one pass over the views.
 
@@ -75,7 +75,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """A conversation divided into units, and how far that holds whatever is said next."""
+    """A conversation divided into units, and the part that later messages cannot change."""
 
     units: tuple[Unit, ...]
     """All units, in the order of their first message."""
@@ -165,7 +165,7 @@ def _pair(views: Sequence[MessageView], limit: int | None = None) -> _Pairs:
 
 
 def _newest(waiting: dict[str, list[int]]) -> list[int] | None:
-    """Find who a result without an id answers: the call made last, as legacy protocols mean it."""
+    """Match a result without an id to the latest call (legacy protocol)."""
     while waiting:
         newest = next(reversed(waiting))
         if waiting[newest]:
@@ -218,7 +218,7 @@ def divide(
 
 def _divide(views: Sequence[MessageView], limit: int) -> tuple[list[Unit], int]:
     pairs = _pair(views, limit)
-    # Each unit is put where its first message stands: that is their order, without a sort.
+    # Each unit is put at the place of its first message: that is their order, without a sort.
     found: list[Unit | None] = [None] * len(views)
     members: dict[int, list[int]] = {}
     find, is_single = pairs.groups.find, pairs.single
@@ -259,7 +259,7 @@ def _kind(views: Sequence[MessageView], indices: list[int]) -> UnitKind:
 def in_flight(views: Sequence[MessageView], found: Sequence[Unit]) -> Unit | None:
     """Return the tool round the model is in the middle of; `None` when none is open.
 
-    It is the newest round with calls, as long as nobody has spoken since: only its results, system
+    It is the newest round with calls, if no message followed: only its results, system
     messages and injected notes may follow it.
     """
     for index in range(len(views) - 1, -1, -1):
@@ -290,7 +290,7 @@ def pairing_problems(views: Sequence[MessageView]) -> tuple[PairingProblem, ...]
 
 
 def leading_system(views: Sequence[MessageView]) -> int:
-    """Count the system messages a conversation opens with, before anything else is said.
+    """Count the system messages a conversation opens with, before any other message.
 
     Injected ones do not count: a recap that was put there is not the caller's own instruction.
     """
@@ -301,7 +301,7 @@ def leading_system(views: Sequence[MessageView]) -> int:
 
 
 def newest_user(views: Sequence[MessageView]) -> int | None:
-    """Find the newest message of the user; `None` when nobody has asked anything."""
+    """Find the newest message of the user; `None` if there is none."""
     for index in range(len(views) - 1, -1, -1):
         if views[index].is_user_turn:
             return index
@@ -309,7 +309,7 @@ def newest_user(views: Sequence[MessageView]) -> int | None:
 
 
 def turn_starts(views: Sequence[MessageView]) -> tuple[int, ...]:
-    """List where turns begin: at every user message that nobody injected."""
+    """List where turns begin: at every user message that was not injected."""
     return tuple(index for index, view in enumerate(views) if view.is_user_turn)
 
 

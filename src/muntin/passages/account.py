@@ -21,7 +21,7 @@ __all__ = ("Sheet", "account_for")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Hold what the report says about the whole, besides the page."""
+    """Hold the figures of the whole that the report needs besides the placed items."""
 
     query: str
     """The question."""
@@ -88,7 +88,7 @@ def _decisions(
 
 
 def _said(number: int, by: int, ranking: Ranking) -> dict[str, object]:
-    """Tell that another offer, which is on the page, says what this one does."""
+    """Record the passage as a duplicate of a placed one."""
     own, other = ranking.refused.get(number), ranking.refused.get(by)
     same = own is not None and own.reason == "exact_duplicate" and own.nearest == by
     similarity = own.similarity if own is not None and own.nearest == by else None

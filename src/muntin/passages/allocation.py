@@ -2,8 +2,8 @@
 
 Round one gives every source its quota, its ratio's share of the region. Items take their turns in
 one order over all sources, the best first; the last item a source begins inside its quota may run
-over the border, because a quota that ends in the middle of a passage helps nobody. Round two lends
-what is idle to those who still want something, in proportion to what they want; and again, until a
+over the border, because a quota that ends in the middle of a passage is of no use. Round two lends
+idle tokens to sources that still want some, in proportion to what they want; and again, until a
 round places nothing more. What is then left goes to single items that still fit, the best first.
 Only an item that can still be placed counts as wanted, so one giant passage neither empties its own
 source nor swallows the surplus of the others.
@@ -27,7 +27,7 @@ __all__ = ("Allocation", "Share", "allocate", "split")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Tell what one source was granted and what it placed."""
+    """What one source was granted and what it placed."""
 
     quota: int
     """Tokens its ratio grants."""
@@ -58,7 +58,7 @@ class Allocation:
 
     @property
     def idle(self) -> int:
-        """Tokens nobody uses."""
+        """Tokens that are not used."""
         return self.region - sum(share.used for share in self.shares.values())
 
     def lent(self, name: str) -> int:
@@ -133,7 +133,7 @@ class _Book:
         self._stops = stops
 
     def place(self, name: str, room: int) -> bool:
-        """Place a source's waiting items in order into some room; return whether any was."""
+        """Place a source's waiting items in order into `room` tokens; return whether any was."""
         rest: list[int] = []
         before = len(self.placed[name])
         stopped = False

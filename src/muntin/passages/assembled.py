@@ -55,7 +55,7 @@ class AssembledContext:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The candidates that were placed, in the order in which they stand."""
+        """The candidates that were placed, in the order of the text."""
         return tuple(item.candidate for section in self.sections for item in section.items)
 
     @property
@@ -81,8 +81,8 @@ class AssembledContext:
     def messages(self) -> list[Message]:
         """Return the context as messages: system prompt and block, then the question as the user's.
 
-        The question stands alone in its own message, without a heading, so roles are not
-        flattened. The system message is left out where there is nothing to say in it.
+        The question is in a message of its own, without a heading, so roles are not
+        flattened. The system message is left out if it would be empty.
         """
         told = "\n\n".join(block.text for block in self.page.blocks if block.name != "question")
         system = [Message(content=told, role="system")] if told else []

@@ -186,7 +186,7 @@ class ContextBuilder:
         Args:
             query: The question; it is searched for and, without a `budget`, paid for.
             sources: Where candidates come from.
-            scope: For whom to fetch.
+            scope: User, agent, session and app to fetch for.
             budget: Tokens the block may take, net: reserve and question have been paid for
                 elsewhere. `None` takes `max_tokens` less reserve and question. Not positive
                 leaves space for nothing.
@@ -228,7 +228,7 @@ class ContextBuilder:
             query: The question.
             sources: Where candidates come from; each named in `source_ratios`, none twice.
             system_prompt: Always present, in front.
-            scope: For whom to fetch.
+            scope: User, agent, session and app to fetch for.
             budget: Tokens the text may take, net of any reserve. `None` takes `max_tokens` less
                 the reserve.
             query_embedding: Vector of the question, shape `(d,)`, to vote on relevance. `None`
@@ -267,7 +267,7 @@ class ContextBuilder:
     ) -> AssembledContext:
         """Assemble the sections of what was gathered already, and their report.
 
-        For those who fetch themselves: nothing is fetched here, so another budget can be tried at
+        Nothing is fetched here, so another budget can be tried at
         once.
 
         Args:
@@ -307,7 +307,7 @@ class ContextBuilder:
     def _plan_block(
         self, query: str, sources: Sequence[ContextSource], budget: int | None
     ) -> _Plan:
-        """Divide the budget of a block, in which the question is paid for but does not stand."""
+        """Divide the budget of a block, which charges the question but does not contain it."""
         if budget is not None:
             room = max(checked_tokens(budget, "budget", least=-(2**53)), 0)
             frame = self._frame(sources, room)

@@ -69,7 +69,7 @@ RetrievalResult = Candidate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Say for whom a run fetches: which user, agent, session, app. `""` counts as `None`."""
+    """The user, agent, session and app that a run fetches for. `""` counts as `None`."""
 
     base: str | None = None
     """Whatever all the rest lives under, for instance a tenant."""

@@ -1,11 +1,11 @@
-"""In which order, under which headings and in which dress the sections of a context stand.
+"""Order, headings and markup of context sections.
 
 A layout is data: the order of the sections, their headings, the style, and how stable each section
 is from one request to the next, which is what a prompt cache lives on. It decides nothing about
 what is placed; it only renders, and remembers which item every character came from.
 
 Content cannot forge structure. In the plain style every line of an item after its first is
-indented, so no candidate can start a line where a heading stands; in the XML style it is escaped.
+indented, so no candidate can start a line like a heading; in the XML style it is escaped.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Item:
     candidate: Candidate
     """The candidate as it was offered, or shortened."""
     text: str
-    """How it stands in the section, its mark included."""
+    """Its text in the section, item mark included."""
     tokens: int
     """Tokens of `text` and the line break after it, counted alone."""
     number: int = 0
@@ -74,7 +74,7 @@ class Section:
     opening: str
     """Heading line, or opening tag."""
     items: tuple[Item, ...]
-    """The items in the order in which they stand."""
+    """The items in the order of the text."""
     closing: str = ""
     """Closing tag; `""` in the plain style."""
 
@@ -136,7 +136,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Return how a context is laid out.
+    """Configure the layout of a context.
 
     ```python
     from muntin import Candidate, CallableSource, ContextBuilder, Layout
@@ -151,7 +151,7 @@ class Layout:
     """
 
     order: tuple[str, ...] = _ORDER
-    """Names of the parts in their order; `*` stands for all sources not named, in the order in
+    """Names of the parts in their order; `*` means all sources not named, in the order in
     which they were given."""
     headings: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     """Heading of a source or of `question`, where it is not the prompt registry's."""

@@ -1,7 +1,7 @@
 """Whether two texts that are almost the same differ in a number.
 
 Two invoices of one form share nearly all of their words, and yet neither repeats the other: what
-the reader looks for is the number. So a number, or a word with a digit in it, that stands amid
+the reader looks for is the number. So a number, or a word with a digit in it, between
 shared words in the one text, where the other has another, makes two texts of them.
 
 Numbers before the first or behind the last shared run do not: windows of one document overlap, and

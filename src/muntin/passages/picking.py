@@ -3,9 +3,9 @@
 Each step asks the measure for one row of similarities; the largest similarity to what is picked is
 kept as a running maximum, so no pair is looked at twice.
 
-A wider text tells more than a part of it. Where the best candidate lies inside a wider one that
+If the best candidate is contained in a longer one that
 waits, the wider is picked first, at the same worth; the narrower is picked as well and noted as
-held, for whoever finds that the wider has no space.
+held, in case the longer one does not fit.
 
 It knows positions and numbers, not candidates, and explains nothing: `selection` does.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ("Course", "Picking")
 
 _OUT = -math.inf
-"""Worth of whoever is picked or refused."""
+"""Worth of a candidate that is picked or refused."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Course:
     """How the picking went, in positions of the pool."""
 
     picked: list[int]
-    """Who was picked, in that order, those that another pick holds included."""
+    """The picks in order, those contained in another pick included."""
     marginal: list[float]
     """Marginal relevance of each of them."""
     repeats: dict[int, list[int]]
@@ -58,7 +58,7 @@ class Course:
                 yield position, value
 
     def kept_for(self, position: int) -> int:
-        """Return the pick that says what a candidate says; itself where there is none."""
+        """Return the pick that a candidate duplicates, or the candidate itself."""
         while position in self.repeats or position in self.held:
             refusers = self.repeats.get(position)
             position = refusers[0] if refusers else self.held[position]
@@ -75,7 +75,7 @@ class Course:
 
 
 class Picking:
-    """The greedy loop: what each candidate is still worth, and who is out."""
+    """The greedy loop: the current worth of each candidate, and which are refused."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Picking:
             self._value += self._lambda * change
 
     def _parted(self, pick: int, row: Row) -> tuple[int, Row]:
-        """Refuse whoever repeats a pick, or one that holds it; return that one and its row."""
+        """Refuse duplicates of a pick or of a longer one containing it; return it and its row."""
         near, wider = self._measure.repeats(pick, row, self._threshold)
         while wider is not None and (holder := self._holder(pick, row, wider)) is not None:
             pick, row = holder, self._measure.row(holder)

@@ -77,8 +77,8 @@ def place(
     Args:
         ranking: The offers and their order.
         items: Each offer as it is rendered, from `measure`.
-        frame: What stands around them.
-        dress: How they are rendered and counted.
+        frame: The text around them.
+        dress: Layout, prompts and counter.
         config: The knobs of allocation.
 
     Raises:
@@ -160,7 +160,7 @@ def _allocate(table: Table, pinned: Sequence[int], config: ContextConfig) -> All
 def _fill(table: Table, rooms: Mapping[str, int]) -> None:
     """Place what still fits, the best first, until nothing does.
 
-    `rooms` says how many tokens each source may use in all.
+    `rooms` holds the tokens that each source may use in all.
     """
     rejected: set[int] = set()
     while True:
@@ -214,7 +214,7 @@ def _squeeze(table: Table, waiting: Sequence[int], rooms: Mapping[str, int]) -> 
 
 
 def _protected(table: Table, pinned: Sequence[int]) -> dict[str, int]:
-    """Count each part that must be kept, alone, for the error that says it does not fit."""
+    """Count each part that must be kept, alone, for the error message."""
     counter, frame = table.dress.counter, table.frame
     parts = {"system": counter(frame.system), "question": counter(frame.question)}
     parts.update(

@@ -1,11 +1,12 @@
 """Which candidates of all sources deserve a place, in one order over all of them.
 
-The sources are pooled before selection, so that what memory and retrieval both say is kept once,
-in its better-scored or wider copy, with the other source noted on it. Relevance is put on one scale
+The sources are pooled before selection, so that a passage found by memory and retrieval is kept
+once, in its better-scored or wider copy, with the other source noted on it. Relevance is put on one
+scale
 first: scores that already share one, all of them within [0, 1], are compared as they are; otherwise
 each source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
 compared. Sources are taken by name, so the order in which they were given changes nothing. A
-candidate without text has nothing to say and is not ranked.
+candidate without text is not ranked.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _HIDDEN_IDS = ("_id", "id", "chunk_id", "doc_id", "document_id")
 """Metadata keys under which stores keep the id of a passage."""
 
 _LEAST_DISTANCES = 3
-"""Scores of a source from which a rise along the whole list is no accident."""
+"""Scores of a source from which a rise along the whole list is not an accident."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Offer:
     index: int
     """Its position in what the source returned."""
     candidate: Candidate
-    """The candidate; one that stands for copies in other sources says so in its metadata."""
+    """The candidate; copies in other sources are listed in its metadata."""
 
     @property
     def id(self) -> str:
@@ -91,9 +92,9 @@ class Ranking:
     """The rest, with reasons."""
     line: tuple[int, ...] = ()
     """Numbers of all that may be placed, the best first: the selected offers, and behind each those
-    that may stand in for it where it finds no space."""
+    that may replace it if it does not fit."""
     echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
-    """Numbers of the offers that an offer repeats or holds; those not named say just themselves."""
+    """Numbers of the offers that an offer repeats or holds; others cover only themselves."""
     links: Mapping[int, Link] = field(default_factory=dict[int, Link])
     """Why offers were raised by links or coverage, by number; those that were not are absent."""
     question: str = ""
@@ -102,11 +103,11 @@ class Ranking:
     """What the reader of a report should know."""
 
     def says(self, number: int) -> frozenset[int]:
-        """Return what an offer says, as numbers of offers: of two that share one, one is placed."""
+        """Return the ids this passage covers; of passages sharing an id only one is placed."""
         return self.echoes.get(number) or frozenset((number,))
 
     def waiting(self, placed: Collection[int]) -> list[int]:
-        """Return the offers that say nothing a placed one says, the best first."""
+        """Return the offers that duplicate no placed one, the best first."""
         said = {one for number in placed for one in self.says(number)}
         return [
             number
@@ -115,7 +116,7 @@ class Ranking:
         ]
 
     def order_without(self, giants: Collection[int]) -> tuple[int, ...]:
-        """Return the order in which others say what offers too large for any page would say."""
+        """Return the order without oversized passages, their duplicates taking their rank."""
         order: list[int] = []
         said: set[int] = set()
         for number in self.line:
@@ -229,7 +230,7 @@ def _on_one_scale(candidates: Sequence[Candidate]) -> bool:
     """Return whether all scores are known and lie within [0, 1]."""
     try:
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float64)
-    except (TypeError, ValueError):  # not numbers: `relevance_of` says whose
+    except (TypeError, ValueError):  # not numbers: `relevance_of` names the source
         return False
     return bool(((scores >= 0) & (scores <= 1)).all())
 
@@ -251,7 +252,7 @@ def _record(
 
 
 def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]:
-    """Say what each offer says that is not itself alone: what it repeats, or holds."""
+    """Return what each offer covers besides itself: what it repeats or contains."""
     inner: dict[int, list[int]] = {}
     for held, holder in chosen.holders.items():
         inner.setdefault(holder, []).append(held)
@@ -312,7 +313,7 @@ def _are_distances(candidates: Sequence[Candidate]) -> bool:
     """Return whether scores rise along a list that is ordered best first, so are distances.
 
     Two scores rise by chance too often, so at least three are needed. A score that its metadata
-    calls `relevance_score` is no distance, and its list may have any order.
+    calls `relevance_score` is not a distance, and its list may have any order.
     """
     if any("relevance_score" in one.metadata for one in candidates):
         return False

@@ -1,11 +1,11 @@
-"""Which candidates deserve a place: relevant, and not said already.
+"""Select relevant candidates that are not duplicates.
 
 Maximal marginal relevance (Carbonell and Goldstein 1998) picks one candidate at a time, the one
 with the largest
 
     lambda * relevance - (1 - lambda) * max similarity to what is already picked,
 
-and drops for good whatever resembles a picked one too much. A wider text tells more than a part of
+and drops for good whatever resembles a picked one too much. A longer text holds more than a part of
 it: of a passage and a note that lies inside it the passage is kept, at the better one's worth.
 
 It does not decide how much fits, and it does not rank again: retrieval already did, unless the
@@ -68,7 +68,7 @@ class Dropped:
     similarity: float | None
     """How much it resembles that one, at most 1; `None` where none was compared."""
     repeats: tuple[int, ...] = ()
-    """Input positions of all whom it repeats, the one that refused it first."""
+    """Input positions of all that it repeats, the one that refused it first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +346,7 @@ def _explained(
     course: Course,
     ignored: tuple[int, ...],
 ) -> Selection:
-    """Tell the course of the loop in positions of the input, with a reason for all that is out."""
+    """Return the result of the loop in input positions, with a reason for each refused one."""
     kept = {distinct[position]: value for position, value in course.kept()}
     place = {index: position for position, index in enumerate(distinct)}
     doubles: dict[int, list[int]] = {}

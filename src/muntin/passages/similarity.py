@@ -5,7 +5,7 @@ Vectors are compared by cosine on unit rows. Words are compared by the containme
 windows that overlap, and needs no vector: most stores return none.
 
 A measure answers "how much does candidate `i` resemble each of the others", as a row of n numbers,
-and, from such a row, who only repeats `i` and who holds all of `i` and much besides. It is asked
+and, from such a row, which candidates repeat `i` and which contain `i` and much more. It is asked
 once per selected candidate, and keeps no n x n matrix unless most rows will be asked for and it is
 small.
 """
@@ -43,7 +43,7 @@ __all__ = (
 )
 
 Similarity = Literal["auto", "embedding", "lexical"]
-"""What tells candidates apart: both, vectors alone, or words alone."""
+"""How candidates are compared: by both, vectors alone, or words alone."""
 
 _EXACT_SIZE = 1 << 16
 """Up to this many numbers rows are kept in double precision, where it costs nothing: small cases
@@ -53,7 +53,7 @@ _MATRIX_ROWS = 4096
 """Up to this many candidates all similarities are computed in one matrix product (64 MiB)."""
 
 _MARK = 16
-"""Numbers of a row that tell it apart from others at a glance."""
+"""Numbers of a row that are compared first."""
 
 _ROUNDING = 1e-6
 """What single precision may lose of a cosine: one this close to the threshold has reached it."""
@@ -66,23 +66,23 @@ _SHINGLE_WORDS = 3
 """Words per shingle."""
 
 _NO_NUMBERS = (TypeError, ValueError, OverflowError)
-"""What numpy raises for something that is no vector of numbers."""
+"""What numpy raises for something that is not a vector of numbers."""
 
 
 class Measure(Protocol):
-    """Something that says how much one candidate resembles all."""
+    """A measure of how much one candidate resembles all others."""
 
     sees_parts: bool
-    """Whether it can tell that one candidate holds another."""
+    """Whether it can find that one candidate contains another."""
 
     def row(self, index: int) -> Row:
         """Return the similarity of candidate `index` to every candidate, shape `(n,)`."""
         ...
 
     def repeats(self, index: int, row: Row, threshold: float, /) -> tuple[Mask | None, Mask | None]:
-        """Say, from its row, who repeats candidate `index` and who holds it and much besides.
+        """Return the near-duplicates of `index` and the longer candidates that contain it.
 
-        `index` repeats itself; what it holds does not repeat it. `None` is nobody else.
+        `index` repeats itself; what it holds does not repeat it. `None` means no other.
         """
         ...
 
@@ -133,7 +133,7 @@ class Cosines:
         return spread
 
     def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask | None, None]:
-        """Say whose cosine with `index` reaches the threshold, within rounding."""
+        """Return which have a cosine with `index` at the threshold or above, within rounding."""
         least = threshold - _ROUNDING
         if self._nearest is not None and self._nearest[index] < least:
             return None, None
@@ -153,14 +153,14 @@ class WordOverlap:
         starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
         sizes = np.diff(np.append(starts, len(hashes)))
         number = np.repeat(np.arange(len(sizes)), sizes)
-        shared = sizes[number] > 1  # a shingle nobody else has cannot overlap
+        shared = sizes[number] > 1  # a shingle of one candidate cannot overlap
         self._holders, self._starts, self._ends = owners, starts, starts + sizes
         by_owner = np.argsort(owners[shared], kind="stable")
         borders = np.searchsorted(owners[shared][by_owner], np.arange(1, self.count))
         self._own = np.split(number[shared][by_owner], borders)
 
     def overlaps(self, index: int) -> bool:
-        """Return whether candidate `index` has a shingle in common with anyone."""
+        """Return whether candidate `index` shares a shingle with another."""
         return len(self._own[index]) > 0
 
     def row(self, index: int) -> Row:
@@ -176,7 +176,7 @@ class WordOverlap:
         return common
 
     def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask | None]:
-        """Say who shares as many words with `index` as `threshold` asks of a cosine.
+        """Return the candidates that share enough words with `index` for `threshold`.
 
         Where these are that many of the shorter's words, but fewer of the longer's, the longer
         holds the shorter.
@@ -185,7 +185,7 @@ class WordOverlap:
         return self.without_other_numbers(index, near), wider
 
     def parted(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask, Mask]:
-        """Say who repeats `index`, who holds it, and whom it holds."""
+        """Return which repeat `index`, which contain it, and which it contains."""
         least = threshold**_WORDS_PER_COSINE
         alike, own = row >= least, self._sizes[index]
         wider = alike & (row * own < least * self._sizes)
@@ -193,7 +193,7 @@ class WordOverlap:
         return alike & ~wider & ~narrower, wider, narrower
 
     def without_other_numbers(self, index: int, near: Mask) -> Mask:
-        """Leave out who says the same as `index` of another number."""
+        """Remove candidates that differ from `index` in a number."""
         for other in np.flatnonzero(near).tolist():
             if other != index and self._numerals.differ(index, other):
                 near[other] = False
@@ -228,7 +228,7 @@ class _Both:
             return None if like is None else like & self._present, None
         words = self._overlap.row(index)
         near, wider, narrower = self._overlap.parted(index, words, threshold)
-        if like is not None:  # whatever vectors say, the wider tells more than the narrower
+        if like is not None:  # the longer text holds more, whatever the vectors
             near |= like & self._present & ~wider & ~narrower
         return self._overlap.without_other_numbers(index, near), wider
 
@@ -239,7 +239,7 @@ def measure_of(
     """Return the measure for these candidates, and whose embeddings had to be ignored.
 
     Args:
-        candidates: Whom to compare.
+        candidates: Candidates to compare.
         similarity: What to compare.
         expected_rows: How many rows will be asked for, at most.
     """
@@ -256,7 +256,7 @@ def measure_of(
 def cosines_to(query: Embedding, embeddings: Sequence[Embedding | None]) -> Row:
     """Return each candidate's cosine with a query vector, NaN where there is none to compute.
 
-    A query vector that is zero or not finite says nothing: all are then NaN.
+    For a query vector that is zero or not finite all are NaN.
     """
     asked, _ = unit_rows([query])
     found = np.full(len(embeddings), np.nan)

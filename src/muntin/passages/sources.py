@@ -2,7 +2,7 @@
 
 Gathering is the only input and output of an assembly, and it happens once, before anything is
 decided. Sources are asked side by side: each sync one in a thread of its own, so that a slow one
-holds up nobody, each async one as a task. A source that fails says so by name; whether that ends
+blocks no other, each async one as a task. A source that fails is named; whether that ends
 the build or only leaves the source out is the source's own `on_error`. What steers a framework,
 such as a graph that pauses, is not a failure and passes through.
 """
@@ -236,7 +236,7 @@ def gather(sources: Sequence[ContextSource], query: str, scope: Scope | None = N
     Raises:
         SourceError: A source failed or ran out of time, and its `on_error` is `raise`.
     """
-    if len(sources) == 1 and sources[0].timeout is None:  # nobody to wait for: stay in this thread
+    if len(sources) == 1 and sources[0].timeout is None:  # nothing runs in parallel
         return _gathered(sources, [_outcome(sources[0], query, scope)])
     waiting = [in_thread(_fetching(source, query, scope), name=_THREAD) for source in sources]
     answers: list[Answer] = []

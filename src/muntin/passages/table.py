@@ -22,7 +22,7 @@ __all__ = ("Frame", "Table")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Hold what stands around the candidates and how much room there is."""
+    """The text around the candidates and the space for them."""
 
     sources: tuple[str, ...]
     """Names of the sources in the order in which they were given."""
@@ -97,7 +97,7 @@ class Table:
         self.tokens = self._count()
 
     def offer(self, number: int, item: Item) -> bool:
-        """Place an item if the joined text still fits, and return whether it did."""
+        """Place an item if the joined text still fits; return whether it did."""
         tokens = self.counted(number, item)
         if tokens > self.frame.limit:
             return False

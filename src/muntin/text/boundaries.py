@@ -21,13 +21,13 @@ __all__ = ("clean_text", "grapheme_end", "grapheme_start", "sentences")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 _LOOK_BACK = 1_024
-"""Code points searched backwards for a certain border. Longer ones are nobody's character."""
+"""Code points searched backwards for a certain border. Longer clusters are split."""
 
 _JOINING = frozenset(
     "\u0d4e\u0e33\u0eb3\uff9e\uff9f\U000111c2\U000111c3\U0001193f\U00011941\U00011a84"
     "\U00011a85\U00011a86\U00011a87\U00011a88\U00011a89\U00011d46"
 )
-"""Letters that join what stands before or behind them, though their category does not say so."""
+"""Letters that join their neighbours, although their category does not show it."""
 
 # Looking back for the head of a run keeps the search linear: without, each of a million dots is
 # tried as the first.
@@ -155,7 +155,7 @@ def sentences(text: str) -> list[str]:
 def _goes_on(text: str, match: re.Match[str]) -> bool:
     """Whether the sentence continues after what looked like its end."""
     if not match[0].startswith("."):
-        # Blank lines at the head of a text are no sentence of their own.
+        # Blank lines at the head of a text are not a sentence.
         return not text[: match.start()].strip() and match.start() < _ABBREVIATION_REACH
     if "\n" in match[0]:
         return False

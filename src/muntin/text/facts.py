@@ -45,9 +45,9 @@ _NUMBER = re.compile(r"[+\-#$€£¥]?\d[\d.,:]*[%a-zA-Z]{0,2}")
 _PAIR = re.compile(r"([^\W\d_][\w\-]*):(?!//)(\S+)")
 _FILE = re.compile(r"[\w\-]+\.(?:[a-z]{1,3}|json|yaml|html|java|toml|docx|xlsx|pptx|jpeg|lock)")
 _KEY_ENDS = ('":', "':", '" :')
-"""What follows a key of JSON that did not parse: the name before it labels, it is no value."""
+"""What follows a key of JSON that did not parse: the name before it is a label, not a value."""
 _LABEL_REACH = 48
-"""Characters before a value in which the words that name it stand."""
+"""Characters before a value that may hold the words that name it."""
 _LONGEST_VALUE = 80
 _LONGEST_LEAF = 60
 """A JSON string of more characters is read like prose."""
@@ -60,7 +60,7 @@ _FILLERS = frozenset(
         *("could", "please", "should", "shall", "now", "also", "then", "than"),
     }
 )
-"""Words that never name a value although they stand before it."""
+"""Words before a value that never name it."""
 _VAGUE = frozenset({"id", "ids", "name", "value", "type", "key", "number", "no", "code"})
 """Keys that name nothing without the key above them."""
 
@@ -109,7 +109,7 @@ def facts_of(text: str) -> list[Fact]:
 
 @functools.lru_cache(maxsize=16_384)
 def kind_of(token: str) -> FactKind | None:
-    """Say what sort of value a word is; None for a word a reader could guess."""
+    """Return the kind of value a word is; `None` for an ordinary word."""
     if any(map(str.isdigit, token)):
         if _DATE.fullmatch(token):
             return "date"
@@ -177,7 +177,7 @@ def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
 
 
 def _named_by(text: str, match: re.Match[str]) -> str:
-    """Take the plain word just before a token where nobody needs to look further."""
+    """Take the plain word just before a token if it is a sufficient name."""
     word: str | None = match[1]
     if word is None or len(word) < 3 or word.lower() in _FILLERS:
         return ""
@@ -187,7 +187,7 @@ def _named_by(text: str, match: re.Match[str]) -> str:
 
 
 def _naming(text: str, at: int) -> str:
-    """Find the words just before a position that name what stands there."""
+    """Find the words just before a position that name the value there."""
     last = ""
     for reach in (_LABEL_REACH // 3, _LABEL_REACH):  # most are named by the word before them
         before = text[max(0, at - reach) : at]
@@ -293,7 +293,7 @@ def _first_id(node: dict[str, object]) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _label(path: tuple[str, ...]) -> str:
-    """Name a value by the last two keys above it, or by one where that says enough."""
+    """Name a value by the last two keys above it, or by one if that is sufficient."""
     if not path:
         return ""
     named = path if path[-1].lower() in _VAGUE else path[-1:]
@@ -328,7 +328,7 @@ _SETTLERS = {
     "require": "required?",
     "next step": "next steps?",
 }
-"""Words with which people settle something in English, behind what has to stand there for them."""
+"""Words that settle something in English, with the words that must precede them."""
 _SETTLING = re.compile(rf"\b(?:{'|'.join(_SETTLERS.values())})\b")
 _SETTLING_ELSEWHERE = re.compile(
     r"决定|必须|不要|不能|因此|所以|结论|确认|截止|记住|決定|必要|しないで|ください|結論|確認|期限"

@@ -237,7 +237,7 @@ def shingles(
 
 
 def _word_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hash the words of all texts, in order, and say whose each is.
+    """Hash the words of all texts, in order, with the number of the text of each.
 
     A word's hash is a polynomial in its UTF-8 bytes, so that one pass over one buffer does for all.
     """

@@ -2,7 +2,7 @@
 
 Three forms are recognised, each by the words of many languages. A *lasting* phrase ("from now on",
 "ab jetzt", "从现在开始") is enough by itself. "Always" and "never" count only where the sentence
-tells the reader what to do: they stand near its beginning, or it says please, and it has no other
+addresses the reader: they are near its beginning, or it contains "please", and it has no other
 subject. A *guarded* prohibition ("don't ... unless I ask") counts as it is. Questions never count.
 
 It errs on the side of missing a rule: what it finds is kept whole, so a wrong find costs tokens.

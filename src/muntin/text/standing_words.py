@@ -1,4 +1,4 @@
-"""The words by which standing rules are told, language by language; `standing` reads them."""
+"""Words of standing rules by language; used by `standing`."""
 # ruff: noqa: E501 - a line is one group of words
 
 from __future__ import annotations

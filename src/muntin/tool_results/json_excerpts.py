@@ -2,7 +2,7 @@
 
 Arrays keep elements of both ends, records keep their keys, long strings lose their middle, and what
 is small stays whole: the space is shared max-min fairly. An element, a key or a mark inside the
-string says how much is missing. Numbers are never touched. Nesting deeper than anybody reads is
+string gives the missing amount. Numbers are never touched. Nesting of an extreme depth is
 stood for by its size, so that recursion stays bounded.
 """
 
@@ -31,7 +31,7 @@ _LEAST_VALUE = 12
 _LEAST_ELEMENT = 48
 """Characters an element of an array gets at least, unless it needs fewer."""
 _MISSING = "…"
-"""The key that stands for keys."""
+"""The key in place of omitted keys."""
 
 
 def parse_json(text: str) -> tuple[bool, Any]:
@@ -60,7 +60,7 @@ class JsonExcerpt:
         self._value = value
         self._marks = marks
         self._sizes = _container_sizes(value)
-        # Strings are shown at several rooms, and searching a long one takes its time.
+        # Strings are shown at several sizes, and searching a long one takes its time.
         self._readable: dict[int, str] = {}
 
     def __call__(self, room: int) -> str:
@@ -151,7 +151,7 @@ class JsonExcerpt:
         left = room - 2
         for key, value in record.items():
             if not key.strip(_MISSING) and marks.stands("keys", value):
-                break  # the mark of an earlier cut stands last
+                break  # the mark of an earlier cut is last
             cost = _key_size(key) + min(self._size(value), _LEAST_VALUE)
             if cost > left:
                 break

@@ -37,7 +37,7 @@ __all__ = (
 _KEY = "_shortened"
 """The key that holds the marker in JSON."""
 MarkerKind = Literal["marker", "marker_summary", "marker_brief", "marker_least"]
-"""A marker above an excerpt or a summary; one that says it briefly; one that says only where."""
+"""A marker above an excerpt or a summary; a brief one; one with the place of the original only."""
 _KINDS: tuple[MarkerKind, ...] = ("marker", "marker_summary", "marker_brief", "marker_least")
 _SIZE = "[0-9][0-9,]*"
 _MISSING = "…"
@@ -53,11 +53,11 @@ class Original:
     """What is known of a result that is to be shortened."""
 
     body: str
-    """The text, without the marker of an earlier shortening where it is no JSON."""
+    """The text, without the marker of an earlier shortening if it is not JSON."""
     is_json: bool
     """Whether the text is JSON."""
     value: Any = None
-    """What the JSON says, without the marker of an earlier shortening."""
+    """The JSON value, without the marker of an earlier shortening."""
     tokens: int
     """Tokens of the very first original."""
     characters: int
@@ -138,7 +138,7 @@ def _is_ours(
 
 
 def _leaves(value: Any) -> list[str]:
-    """List the strings in a JSON value, line by line; numbers are too short to tell anything."""
+    """List the strings in a JSON value, line by line; numbers are too short to compare."""
     if isinstance(value, str):
         return value.splitlines()
     if isinstance(value, dict):
@@ -150,7 +150,7 @@ def _leaves(value: Any) -> list[str]:
 
 
 def _comes_from(line: str, original: str) -> bool:
-    """Whether a line stands in the original, marks what is missing, or lists facts of it."""
+    """Whether a line is in the original, marks what is missing, or lists facts of it."""
     plain = line.strip()
     if not plain or _MISSING in plain or plain in original:
         return True
@@ -161,7 +161,7 @@ def _comes_from(line: str, original: str) -> bool:
 
 
 def _stored(store: ToolResultStore, result: str) -> str | None:
-    """Store an original and return its id; None where it cannot be stored, and the marker says so.
+    """Store an original and return its id, or `None` if it cannot be stored.
 
     A full disk must not end the run that wanted to cut a result.
     """
@@ -195,7 +195,7 @@ def marker(
 
 
 def marked_text(show: Callable[[int], str], line: str) -> Callable[[int], str]:
-    """Put a marker into the first line of what is shown for a room."""
+    """Put a marker into the first line of the excerpt for a size."""
     return lambda room: f"{line}\n{show(room)}".rstrip("\n")
 
 

@@ -1,4 +1,4 @@
-"""Shorten what a tool returned to what the window can carry, and say where the rest is.
+"""Shorten a tool result to a number of tokens, with a marker that names the stored original.
 
 Deterministic first: the text is parted by its kind (`excerpts`, `json_excerpts`), and the largest
 excerpt that fits is found by bisection, *counted as it will be sent*, marker included. JSON stays
@@ -105,7 +105,7 @@ def truncate_tool_result(
         max_tokens: Tokens the text may take by `counter`, 1 or more.
         counter: How to count.
         store: Keeps the original, to be read with `read_tool_result`. None keeps it nowhere, and
-            the marker says so.
+            the marker reports it.
         summarizer: Anything `flow.summarizer_of` takes. It reads an excerpt of at most eight times
             `max_tokens`; an empty, failing or overlong summary is replaced by the excerpt. None
             shortens without a model, and then valid JSON stays valid JSON.
@@ -117,7 +117,7 @@ def truncate_tool_result(
         ContextWindowExceeded: By this counter not even a mark of one character fits.
 
     Warns:
-        UserWarning: The original cannot be stored; the marker says that it is not.
+        UserWarning: The original cannot be stored; the marker reports it.
 
     ```python
     from muntin import ToolResultStore, truncate_tool_result
@@ -244,7 +244,7 @@ def _shortening(
     prompts: PromptRegistry,
     summarizer: AnySummarizer | None,
 ) -> Flow[ShortenedResult]:
-    """Decide what stands for a result; ask for a summary where one may be asked for."""
+    """Choose the text in place of a result; ask for a summary if a summariser is given."""
     max_tokens = _limit(max_tokens)
     counter = checked_counter(counter)
     text = clean_text(result)
@@ -322,14 +322,14 @@ def _summary_request(
 def _excerpt(
     original: Original, max_tokens: int, counter: TokenCounter, prompts: PromptRegistry
 ) -> str | None:
-    """Find the largest text that fits, from the form that says most to the one that says least."""
+    """Find the largest text that fits, from the most to the least detailed form."""
     marks = Marks(prompts, again=original.again)
     full = marker("marker", original, prompts)
     brief = marker("marker_brief", original, prompts)
     # A long marker is worth at most half of what there is.
     lines = (full, brief) if 2 * counter(full) <= max_tokens else (brief,)
     if original.result_id:
-        # Where the original is says more than the few words that would fit instead.
+        # The id of the original is worth more than the few words that would fit instead.
         lines += (marker("marker_least", original, prompts),)
     forms: list[Callable[[int], str]]
     if original.is_json:
@@ -379,7 +379,7 @@ def _both_ends(text: str, max_tokens: int, counter: TokenCounter, _room: int) ->
 def _largest(
     form: Callable[[int], str], length: int, max_tokens: int, counter: TokenCounter
 ) -> str | None:
-    """Find the most room whose text fits; None where not even no space does."""
+    """Find the largest size whose text fits; `None` if not even size 0 fits."""
 
     def write(room: int) -> str:
         # Escapes in JSON may have hidden halves of surrogate pairs until now.

@@ -1,9 +1,9 @@
 """What to show of lines that are too long together, and the marks where something is missing.
 
-An excerpt is made for a *space*, a number of characters it aims at; who calls it counts tokens and
-asks again with less space. Kept are a table's head, the first and the last lines, and lines that
-tell of an error; a line that is too long itself loses its middle. Wherever something is missing a
-mark says how much, and a text that is shortened again adds up what its marks say. Nothing here
+An excerpt is made for a target size in characters; the caller counts tokens and
+asks again for a smaller one. Kept are a table's head, the first and the last lines, and lines that
+report an error; a line that is too long itself loses its middle. Wherever something is missing a
+mark gives the amount, and shortening again adds the amounts up. Nothing here
 knows budgets, ids or stores.
 """
 
@@ -29,7 +29,7 @@ LEAST_ROOM = 24
 _LEAST_LINE = 40
 """Characters a line keeps before it loses its middle."""
 _BORDER_SEARCH = 64
-"""Code points searched forward for the next grapheme border; a longer one is nobody's character."""
+"""Code points searched forward for the next grapheme border; longer clusters are split."""
 
 _BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/_-]{60,}+={0,2}+(?:\\[rn]|[\r\n]){0,4}+)+"
@@ -48,7 +48,7 @@ _RULE = re.compile(r"[\s|:+=-]*[-=]{3}[\s|:+=-]*")
 
 
 class Marks:
-    """Write what stands where something was left out, and read it again when cutting once more."""
+    """Write the marks of omitted parts, and read them again when cutting once more."""
 
     def __init__(self, prompts: PromptRegistry = DEFAULT_PROMPTS, *, again: bool = False) -> None:
         self._prompts = prompts
@@ -56,19 +56,19 @@ class Marks:
         self._again = again
 
     def lines(self, lines: Sequence[str]) -> str:
-        """Stand for whole lines."""
+        """Return the mark for whole lines."""
         return self._prompts.render("tool_result.lines", count=f"{self._count('lines', lines):,}")
 
     def items(self, items: Sequence[object]) -> str:
-        """Stand for elements of an array."""
+        """Return the mark for elements of an array."""
         return self._prompts.render("tool_result.items", count=f"{self._count('items', items):,}")
 
     def keys(self, values: Sequence[object]) -> str:
-        """Stand for keys of a record, given their values."""
+        """Return the mark for keys of a record, given their values."""
         return self._prompts.render("tool_result.keys", count=f"{self._count('keys', values):,}")
 
     def characters(self, text: str) -> str:
-        """Stand for the middle of a string."""
+        """Return the mark for the middle of a string."""
         count = len(text)
         inner = self._pattern("characters").search(text) if self._again else None
         if inner:
@@ -76,7 +76,7 @@ class Marks:
         return self._prompts.render("tool_result.characters", count=f"{count:,}")
 
     def without_base64(self, text: str) -> str:
-        """Replace long base64 runs, which say nothing to a reader, by their size."""
+        """Replace long base64 runs, by a mark with their size."""
         return _BASE64.sub(self._blob, text)
 
     def stands(self, kind: str, text: object) -> bool:
@@ -152,7 +152,7 @@ class LinesExcerpt:
         return "\n".join(shown)
 
     def _gap(self, start: int, end: int) -> str:
-        """Stand for lines that were not chosen, unless they are shorter than their mark."""
+        """Write marks for omitted lines, unless the lines are shorter than their mark."""
         lines = self._lines[start:end]
         mark = self._marks.lines(lines)
         if len(lines) > len(mark):
@@ -191,7 +191,7 @@ class LinesExcerpt:
 def both_ends(places: Sequence[int], *, last_first: bool = False) -> Iterator[int]:
     """Go through places from both ends inwards: two of the first to one of the last, or in turn.
 
-    With `last_first` the last one comes first: the end of a log says how it went wrong.
+    With `last_first` the last one comes first: the end of a log shows what went wrong.
     """
     first, last = 0, len(places) - 1
     for step in range(len(places)):

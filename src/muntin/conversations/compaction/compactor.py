@@ -51,7 +51,7 @@ class HistoryCompactor:
     takes its place; `last_outcome` has the reason.
 
     After a summary that failed, the same history comes back the same, and the same summariser is
-    asked again once something more was said. After one that was useless, and from the third failure
+    asked again after further messages. After one that was useless, and from the third failure
     in a row on, it is asked again when there is a quarter more to fold.
 
     Args:

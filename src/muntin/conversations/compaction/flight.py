@@ -2,7 +2,7 @@
 
 The caller that starts a pass runs it. Callers that come meanwhile wait until it ends and look
 again, so that ten requests cost one summary. A call from inside the pass, or from the thread that
-the pass needs, gets the history as it stands instead: waiting would never end.
+the pass needs, gets the unchanged history instead, because waiting would never end.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ("Flight",)
 
 _leading: ContextVar[tuple[Flight, ...]] = ContextVar("muntin_flights", default=())
-"""Flights led by the code that runs now, in whatever thread or task it continues."""
+"""Passes that the running code leads, in whatever thread or task it continues."""
 
 
 class Flight:

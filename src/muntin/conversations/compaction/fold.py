@@ -76,7 +76,7 @@ def due_places(
         keep_recent: Newest messages that stay; recaps and notes are not counted among them.
         keep_tokens: Tokens of newest messages that stay, beyond `keep_recent`; `None` for no more.
         open_tokens: Tokens that the open request may take. Its newest message stays in any case.
-        pinned: Positions that stay besides those whose message says so itself.
+        pinned: Positions that stay besides messages that are pinned themselves.
     """
     said = [at for at in reversed(trail.spoken) if trail.entries[at].kind == "said"]
     recent = said[:keep_recent]
@@ -108,7 +108,7 @@ def holding(trail: Trail, recap: Recap, due: set[int]) -> Recap:
     """Return a recap that excludes covered messages which must stay; unchanged if there are none.
 
     Messages that were taken back leave others the newest, and one may be pinned after it was
-    folded: what was right to fold then must stand next to the recap now.
+    folded: what was right to fold then must be kept next to the recap now.
     """
     end = covered_end(trail, recap)
     missing = {bisect_left(trail.spoken, place) for place in due if place < end} - {*recap.held}
@@ -130,7 +130,7 @@ def choose_fold(trail: Trail, recap: Recap | None, due: set[int], *, waiting: in
 
     Args:
         trail: The conversation.
-        recap: What covers its beginning, and holds what is due. None: nothing does.
+        recap: The recap of its beginning. `None` means there is none.
         due: Positions that stay.
         waiting: Tokens that unanswered calls before the last round may take.
     """

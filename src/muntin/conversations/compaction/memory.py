@@ -28,7 +28,8 @@ _TAKEN_BACK = 8
 """A history this much shorter than its trail is the same conversation, taken back a little."""
 _PROBE = 8
 _START = 2
-"""Messages by which trails are filed; conversations that open alike are told apart by the rest."""
+"""Messages by which trails are filed; conversations that begin alike are distinguished by the
+rest."""
 
 
 class Memory:
@@ -78,7 +79,7 @@ class Memory:
         self._messages = 0
 
     def _filed(self, fresh: Trail, history: Sequence[Any]) -> tuple[Trail, int]:
-        """Find the trail that knows most of a history, or file a new one; say how much it knows."""
+        """Return the trail that knows most of a history, or a new one, and how much it knows."""
         fresh.start = fresh.chain[-1]
         filed = self._files.get(fresh.start, [])
         if len(filed) > 1:

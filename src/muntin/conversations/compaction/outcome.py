@@ -35,8 +35,8 @@ CompactionReason: TypeAlias = (
 * `reused`: an earlier recap still serves, no model was asked.
 * `compacted`: a new recap was made.
 * `summary_useless`: its summary would save less than the minimum gain.
-* `not_retried`: an earlier pass over the same messages failed or was useless; more must be said
-  first.
+* `not_retried`: an earlier pass over the same messages failed or was useless; further messages must
+  come first.
 * `vetoed`: `before_compaction` returned `None`.
 * `in_flight`: this very thread is in the middle of compacting this conversation.
 * `history_changed`: messages that were being summarised were changed or removed meanwhile.
@@ -48,7 +48,7 @@ CompactionReason: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionOutcome:
-    """Say what one call did to a history."""
+    """The effect of one call on a history."""
 
     reason: CompactionReason
     """Why the messages are what they are."""

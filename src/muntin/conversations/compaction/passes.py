@@ -157,7 +157,7 @@ class Passes:
     def finish(
         self, history: Sequence[Any], made: Pass, recapped: Recapped, summarizer: object
     ) -> Compaction:
-        """Remember what a pass came to and return the history as it stands now."""
+        """Remember what a pass came to and return the history as it is now."""
         with self._lock:
             trail, verdict = made.trail, recapped.summary
             if verdict.text:

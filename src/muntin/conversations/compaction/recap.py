@@ -19,7 +19,7 @@ __all__ = ("SCHEMA", "Recap", "read_recaps", "write_recaps")
 SCHEMA = "muntin.recaps/1"
 """Name and version of the format recaps are saved in."""
 _REQUIRED, _OPTIONAL = {"digest", "covered", "held", "text"}, {"rules", "framed"}
-"""Keys of a saved recap; the optional ones are left out where they say nothing."""
+"""Keys of a saved recap; the optional ones are left out if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

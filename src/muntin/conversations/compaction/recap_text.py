@@ -1,7 +1,7 @@
 """How a recap reads as a message, and how it is read again.
 
 A short recap of one line is `[Recap] text`. Every other one is named as background, indented and
-closed, so that no line of it stands where an instruction or a speaker would:
+closed, so that none of its lines looks like an instruction or a speaker:
 
     [Recap] Background from earlier messages, not instructions:
       text

@@ -32,7 +32,7 @@ _WRONG: frozenset[SummaryFault | None] = frozenset(
 )
 """Faults of a summary that is there and must not be used: an extraction takes its place."""
 _LEAST_EXTRACT = 16
-"""Tokens below which an extraction says nothing."""
+"""Tokens below which an extraction is useless."""
 _LEAST_FRAMED = 32
 """Tokens of text below which a recap gets no frame: the frame would take most of the space."""
 _TRIES = 4

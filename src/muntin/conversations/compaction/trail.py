@@ -1,12 +1,12 @@
 """What is known of a conversation, message by message, so that a call costs its new messages.
 
 A trail follows a history from call to call. What it saw before is recognised by identity (and by a
-comparison of what it said, where a message can change in place), or by its digest where the caller
+comparison of its content, where a message can change in place), or by its digest where the caller
 builds new objects every time; only the rest is read, counted and hashed. The digests form a chain:
-the n-th stands for the first n messages, so a prefix is known by one value, also across processes.
+the n-th covers the first n messages, so a prefix is known by one value, also across processes.
 
-Notes that the library put in (re-injected state, marks) are no part of the chain: they come and
-go without changing what was said. It decides nothing about what is folded.
+Notes that the library put in (re-injected state, marks) are not part of the chain: they come and
+go without changing the conversation. It decides nothing about what is folded.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Entry:
     shape: MessageShape
     """The shape that reads it."""
     view: MessageView
-    """What it says."""
+    """Its text."""
     digest: bytes
-    """Hash of what it says."""
+    """Hash of its text."""
     tokens: int
     """What it costs, without framing."""
     kind: Kind
-    """What it is. Notes are no part of the chain."""
+    """What it is. Notes are not part of the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Refusal:
     """Remember a pass that failed or was no use, so that it is not paid for again at once."""
 
     summarizer: object
-    """Who was asked."""
+    """The summariser that was asked."""
     history: bytes
-    """Digest of all that had been said: about the very same, nobody is asked again."""
+    """Digest of all messages: for the same ones no request is repeated."""
     enough: int
     """Tokens there must be to fold before a longer history is worth another pass."""
 
@@ -80,21 +80,21 @@ class Trail:
     counts: MessageCounts
     """Reads and counts messages."""
     kind_of: Callable[[Any, MessageView], Kind]
-    """Says what a message is."""
+    """Return the kind of a message."""
     entries: list[Entry] = field(default_factory=list["Entry"])
     """The messages as last seen."""
     spoken: list[int] = field(default_factory=list[int])
     """Positions of the spoken ones among the entries."""
     chain: list[bytes] = field(default_factory=lambda: [b""])
-    """The n-th value stands for the first n spoken messages."""
+    """The n-th value covers the first n spoken messages."""
     totals: list[int] = field(default_factory=lambda: [0])
     """Tokens of the first n messages, notes included."""
     notes: list[int] = field(default_factory=list[int])
     """Positions of the notes."""
     asked: list[int] = field(default_factory=list[int])
-    """Positions of what the user said."""
+    """Positions of user messages."""
     pinned: list[int] = field(default_factory=list[int])
-    """Positions of spoken messages that say they are pinned."""
+    """Positions of spoken messages that are pinned."""
     messages: list[Any] = field(default_factory=list[Any])
     """The messages of the entries, by themselves, to compare at the speed of C."""
     mutable: list[int] = field(default_factory=list[int])
@@ -108,7 +108,7 @@ class Trail:
     recap_tokens: int = 0
     """What that recap costs as a message, without framing; 0 until it was counted."""
     flight: Flight | None = None
-    """The pass that is being made over it; `None` when nobody is at it."""
+    """The pass that is being made over it; `None` if there is none."""
     refusal: Refusal | None = None
     """The pass that failed or was no use; `None` after one that was."""
     failures: int = 0
@@ -136,7 +136,7 @@ class Trail:
         return bool(self.messages and history) and self.messages[0] is history[0]
 
     def agrees_with(self, other: Trail) -> int:
-        """Count how many entries from the start say the same in both."""
+        """Count the equal entries from the start of both."""
         both = zip(self.entries, other.entries, strict=False)
         count = 0
         for mine, theirs in both:
@@ -164,7 +164,7 @@ class Trail:
         return twin
 
     def _says_the_same(self, index: int, message: Any) -> bool:
-        """Compare by content, and know the object from now on if it says the same."""
+        """Compare by content, and recognise the object from now on if it is equal."""
         known = self.entries[index]
         if known.message is message and known.seen is None:
             return True
@@ -224,7 +224,7 @@ class Trail:
 
 
 def digest_of(view: MessageView) -> bytes:
-    """Hash what a message says. Ids and reasoning are left out: they come and go."""
+    """Hash the content of a message. Ids and reasoning are left out: they come and go."""
     said = [view.role, view.name or "", view.text]
     for call in view.calls:
         said += ("call", call.id, call.name, call.arguments)

@@ -41,11 +41,11 @@ Shorten = Callable[[str, int, int, str], str]
 """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text`."""
 
 _NOTE_ROLES = ("user", "system", "assistant")
-"""Roles in which something can be told; `tool` answers a call."""
+"""Roles a note can have; `tool` answers a call."""
 _PENDING = 0.1
 """Share of the budget that a single call without a result may take to stay."""
 _COUNT = "{count}"
-"""What stands in a heading for how many messages are left out."""
+"""The placeholder of the number of removed messages in a heading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +59,20 @@ class Plan:
     shorten: Shorten
     """Cuts a tool result: `(text, its tokens, max_tokens, tool name) -> text` that fits."""
     note_role: Role = "user"
-    """Role of the note that stands for what is left out."""
+    """Role of the note in place of removed messages."""
     question: str | Newest | None = None
     """What to recall older messages for; `None` recalls none."""
     window: int | None = None
-    """Tokens of the window the summariser is taken to have where it does not say; `None` means the
+    """Tokens of the window the summariser is assumed to have if it reports none; `None` means the
     budget."""
     summarizer: object = None
-    """Who writes recaps, for telling one from another; `None` asks nobody."""
+    """The summariser; `None` makes no request."""
 
 
 def note_headings(prompts: PromptRegistry) -> re.Pattern[str]:
     """Match what notes of earlier fits begin with: the whole heading, in whatever language.
 
-    A heading without a letter of its own would make a note of every number somebody says.
+    A heading without a letter of its own would match every message that is a number.
     """
 
     def every(*keys: str) -> str:

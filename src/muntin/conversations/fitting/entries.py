@@ -40,7 +40,7 @@ def newest_entries(draft: Draft, indices: Sequence[int], characters: int) -> lis
     newest_first = sorted(indices, reverse=True)
     for at, index in enumerate(newest_first):
         if characters <= 0:
-            # What everything else was said for is read however long ago it was.
+            # The first request is read however long ago it was.
             first = draft.outline.first_user
             if first in newest_first[at:]:
                 entries += reversed(list(_read(draft, first, _ENTRY_CHARACTERS)))

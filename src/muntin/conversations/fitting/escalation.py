@@ -1,8 +1,8 @@
 """Bring a conversation inside its budget, with the least loss first.
 
-The steps, each only when the ones before were not enough: results that say nothing new, old
+The steps, each only when the ones before were not enough: results that are repeated later, old
 results that are too long, old units folded into a note of facts, results of the round in flight.
-What is protected is never touched; when it alone is over the budget, `require_room` says so before
+What is protected is never touched; when it alone is over the budget, `require_room` raises before
 anything is done. A low-water mark (`_SLACK`) leaves space for the steps that follow.
 """
 

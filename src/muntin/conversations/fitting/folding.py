@@ -1,6 +1,6 @@
 """Choose which old units go and which stay, so that a conversation comes to its target.
 
-Tool rounds go before what was said, and documents of the user last of all. Units go whole, oldest
+Tool rounds go before other messages, and documents of the user last of all. Units go whole, oldest
 first; the last one is cut to the space that is left. What the question asks for stays word for
 word.
 
@@ -56,7 +56,7 @@ _DIGEST = 0.5
 _LEAST_DIGEST = 0.2
 """Share of the space the digest may take at least, next to however large a round in flight."""
 _DIGEST_TOKENS = 4_000
-"""Tokens the digest may take at most: beyond that, messages themselves say more than facts."""
+"""Tokens the digest may take at most: beyond that, messages are worth more than facts."""
 _CLOSE = 6
 """Parts of a step: less space than one of them is not worth another digest."""
 _CAP_IN_TAIL = 0.20
@@ -202,7 +202,7 @@ def _order(
     """List the units that may go in the order in which they go, and what each costs at most.
 
     The note of an earlier fit goes first, wherever it is: this fit writes the one note. Then tool
-    rounds and messages go oldest first, where what people and the assistant said counts as newer
+    rounds and messages go oldest first, where messages of people and the assistant count as newer
     than it is.
     """
     units = draft.pick(marked)

@@ -1,6 +1,6 @@
-"""Write the note that stands for dropped messages: their facts, a recap, standing rules.
+"""Write the note in place of dropped messages: their facts, a recap, standing rules.
 
-The facts are `label: value` lines, newest last. A recap stands next to them when a summariser may
+The facts are `label: value` lines, newest last. A recap follows them when a summariser may
 be asked. The heading counts exactly the messages that are gone.
 """
 
@@ -113,7 +113,7 @@ def _digest(
 
 
 def write_recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
-    """Put a recap next to the facts; without a usable one, the facts stand."""
+    """Put a recap next to the facts; without a usable one, keep the facts."""
     share = draft.allowance // 2
     gone = draft.folded()
     if share < 4 * FRAMING_TOKENS or not gone:
@@ -129,7 +129,7 @@ def write_recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
 
 
 def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[str]:
-    """Ask the summariser to retell units, or recall what it said; "" when it fails."""
+    """Ask the summariser to retell units, or reuse its answer; `""` if it fails."""
     instruction = plan.prompts.render("conversation.summary", max_tokens=share)
     indices = [index for unit in gone for index in unit.indices]
     told = [draft.measured[index] for index in indices]
@@ -163,7 +163,7 @@ def _retold(draft: Draft, plan: Plan, gone: Sequence[Unit], share: int) -> Flow[
 
 
 def write_note(draft: Draft, plan: Plan, text: str) -> None:
-    """Write the note that stands for what is left out; none when nothing is."""
+    """Write the note in place of removed messages, if there are any."""
     draft.note_text = text
     if not draft.messages_out:
         draft.write_note(None)

@@ -98,7 +98,7 @@ def _may_be_rare(word: str) -> bool:
 
 
 def _whole(word: str) -> re.Pattern[str]:
-    """Match a word as a whole; in a script without spaces wherever it stands."""
+    """Match a word as a whole; in a script without spaces anywhere."""
     escaped = re.escape(word)
     return re.compile(escaped if word[0] >= _UNSPACED else rf"(?<![^\W_]){escaped}(?![^\W_])")
 

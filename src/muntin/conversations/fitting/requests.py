@@ -59,7 +59,7 @@ def shorten_open_request(draft: Draft, plan: Plan, budget: int) -> None:
     for at in free:
         if draft.size[at] > limit >= LEAST_REQUEST:
             cut_text(draft, plan, at, limit)
-    # The beginning says what the request is about, so it goes last.
+    # The beginning names the subject, so it goes last.
     for at in (*reversed(earlier[1:]), *earlier[:1]):
         if draft.total <= budget:
             return

@@ -1,4 +1,4 @@
-"""The standing rules of a fit: those whose messages are out, for the note that stands for them."""
+"""The standing rules of removed messages, for the note in their place."""
 
 from __future__ import annotations
 

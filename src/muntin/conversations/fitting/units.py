@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ("cut_unit", "least_of")
 
 LEAST_SHOWN, LEAST_SAID = 24, 48
-"""Tokens of a result and of a text below which a part of it says too little."""
+"""Tokens of a result and of a text below which a part of it is useless."""
 
 
 def least_of(draft: Draft, unit: Unit) -> int:

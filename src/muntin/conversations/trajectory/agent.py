@@ -60,7 +60,7 @@ async def reduce_agent(
     Args:
         messages: Messages of any shape. Never changed.
         summarize: `(text, instruction) -> str`, sync or async; asked at most once,
-            in a request that fits its window (the budget where it does not say).
+            in a request that fits its window (the budget if it reports none).
         budget: Tokens all messages may take, framing included.
         keep_recent_steps: Newest units kept word for word. `None` takes
             `config`.
@@ -173,7 +173,7 @@ def _policy(
         told = yield from telling.tell(lines, entries, room)
         told = "\n".join(filter(None, (told, rules)))
         if told:
-            # One message tells the provider: its plain texts look like anybody's.
+            # One message identifies the provider: its plain texts look like any other's.
             strict = any(one.shape.name == "anthropic" for one in draft.measured)
             shape = draft.measured[old[0].first].shape
             draft.write_note(shape.note(told, "user" if strict else note_role))
@@ -183,7 +183,7 @@ def _policy(
 
 
 def _divide(draft: Draft, keep: int, turn_start: int) -> tuple[list[Unit], list[Unit]]:
-    """Find the units that are told and those that stay because they are recent."""
+    """Divide units into those to summarise and those that stay because they are recent."""
     steps = [
         unit
         for unit in draft.units
@@ -191,7 +191,7 @@ def _divide(draft: Draft, keep: int, turn_start: int) -> tuple[list[Unit], list[
         and not any(index in draft.verbatim or index == draft.question for index in unit.indices)
     ]
     cut = max(len(steps) - keep, 0)
-    # A call that nobody answered yet is never told away: its answer would find no call.
+    # A call without its result stays: the result would find no call.
     old = [unit for unit in steps[:cut] if not unit.unanswered]
     return old, steps[cut:]
 

@@ -1,4 +1,4 @@
-"""Tell old steps in one entry: a marker and a summary, inside the space that is left."""
+"""Replace old steps by one entry: marker plus summary, inside the space that is left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SMALLEST_MARK = "…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """How one kind of trajectory tells what it leaves out."""
+    """How one kind of trajectory summarises removed steps."""
 
     kind: Literal["agent", "plan", "reflection"]
     """Which texts are used."""
@@ -53,14 +53,14 @@ class Telling:
         return self.prompts.get(f"trajectory.{self.kind}.marker")
 
     def bare(self, text: str) -> str:
-        """Take the marker off a text that was told before, so that markers do not nest."""
+        """Remove the marker of an earlier summary, so that markers do not nest."""
         return text.removeprefix(self.marker)
 
     def tell(self, lines: Sequence[str], entries: Sequence[DigestEntry], room: int) -> Flow[str]:
-        """Tell old steps in at most `room` tokens; "" only when not even a mark fits."""
+        """Summarise old steps in at most `room` tokens; "" only when not even a mark fits."""
         marker = self.counter(self.marker)
         if room <= marker:
-            # Checked before anybody is asked: a summary nobody has space for is not paid for.
+            # Checked before a request: a summary that cannot fit is not paid for.
             marks = (self.marker, _SMALLEST_MARK)
             return next((mark for mark in marks if self.counter(mark) <= room), "")
         allowed = min(room, max(room // 2, marker + _LEAST_SUMMARY))

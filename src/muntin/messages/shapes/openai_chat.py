@@ -198,7 +198,7 @@ def _call(call: Any) -> ToolCall:
     if entry is None:
         dump = getattr(call, "model_dump", None)
         if not callable(dump) and not hasattr(call, "__dict__"):
-            # A call that says nothing about itself is still sent, so it is still charged.
+            # A call of unknown form is still sent, so it is still charged.
             return ToolCall("", "", canonical_json(call))
         entry = cast("Block", dump() if callable(dump) else vars(call))
     inner = as_block(entry.get("function")) or as_block(entry.get("custom")) or entry

@@ -1,7 +1,7 @@
 """Items of the Responses interface: one model turn is several items in a row.
 
-A reasoning item must be followed by the item it led to, so its view says `leads`; the other pieces
-of a model turn say `item`, so that parallel calls, which are items of their own, stay together.
+A reasoning item must be followed by the item it led to, so its view has `leads`; the other pieces
+of a model turn have `item`, so that parallel calls, which are items of their own, stay together.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from muntin import (
 )
 
 RULES = (
-    "Meals are paid up to 80 euros a day, and no receipt is asked for below that.",
-    "Hotels are paid up to 180 euros a night; in Paris and London up to 240. Keep the invoice.",
+    "Letters weigh up to 80 grams each, and no form is asked for below that.",
+    "Parcels weigh up to 180 grams each; in Paris and London up to 240. Keep the invoice.",
     "Trains are booked in second class. First class needs the word of your manager beforehand.",
     "Whoever drives a car of their own gets 30 cents a kilometre, whatever the car may use.",
     "A taxi is paid when no train or bus has left for an hour, or when you carry equipment.",
@@ -60,7 +60,7 @@ def assemble(max_tokens: int, *, allow_borrow: bool = True) -> AssembledContext:
     return ContextBuilder(config).assemble(
         "What will Paris cost me, and what do I get back?",
         sources=SOURCES,
-        system_prompt="You answer about travel expenses. Say which rule you used.",
+        system_prompt="You answer about postage. Say which rule you used.",
     )
 
 

@@ -74,18 +74,18 @@ print(f"tokens sent over the run: {sum(grown):,} as it is, {sum(fitted):,} with 
 # %%
 model = StrictChatModel(window=600, replies=["Up to 240 euros a night."])
 texts = [
-    "Hotels are paid up to 180 euros a night; in Paris and London up to 240. Keep the invoice.",
-    "Hotels are paid up to 180 euros a night; in Paris and London up to 240, keep the invoice.",
-    "Meals are paid up to 80 euros a day, and no receipt is asked for below that.",
+    "Parcels weigh up to 180 grams each; in Paris and London up to 240. Keep the invoice.",
+    "Parcels weigh up to 180 grams each; in Paris and London up to 240, keep the invoice.",
+    "Letters weigh up to 80 grams each, and no form is asked for below that.",
     "Trains are booked in second class. First class needs the word of your manager beforehand.",
 ]
 retriever = RunnableLambda(lambda question: texts)
-assembler = ContextAssembler(model=model, system_prompt="You answer about travel expenses.")
+assembler = ContextAssembler(model=model, system_prompt="You answer about postage.")
 prompt = {"rag": retriever, "question": RunnablePassthrough()} | assembler
-print((prompt | model | StrOutputParser()).invoke("What may a hotel in Paris cost?"))
+print((prompt | model | StrOutputParser()).invoke("What may a parcel to Paris weigh?"))
 
 # %%
-report = prompt.invoke("What may a hotel in Paris cost?").report
+report = prompt.invoke("What may a parcel to Paris weigh?").report
 windows({"the prompt": report}, "The prompt the model got")
 for one in report.decisions:
     print(f"{one.kind:8}{one.reason:16}{one.preview[:60]}")

@@ -62,9 +62,9 @@ def candidate_of(
     from langchain_core.documents import Document
     from langchain_muntin import candidate_of
 
-    ranked = Document("Meals are capped at 80.", metadata={"relevance_score": 0.9}, id="d7")
+    ranked = Document("Letters weigh 80 grams.", metadata={"relevance_score": 0.9}, id="d7")
     print(candidate_of(ranked))
-    #> Candidate(content='Meals are capped at 80.', score=0.9, source='', id='d7', pinned=False)
+    #> Candidate(content='Letters weigh 80 grams.', score=0.9, source='', id='d7', pinned=False)
     ```
     """
     found = document.metadata.get(score) if isinstance(score, str) else score(document)

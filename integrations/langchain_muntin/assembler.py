@@ -57,18 +57,18 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     from langchain_muntin import ContextAssembler
     from langchain_muntin.testing import StrictChatModel
 
-    model = StrictChatModel(window=4000, replies=["80 per day."])
-    rules = RunnableLambda(lambda question: ["Meals are capped at 80.", "Hotels at 500."])
+    model = StrictChatModel(window=4000, replies=["80 grams."])
+    rules = RunnableLambda(lambda question: ["Letters weigh 80 grams.", "Parcels 500."])
     assembler = ContextAssembler(
-        model=model, system_prompt="You answer about travel expenses.", sources={"rag": rules}
+        model=model, system_prompt="You answer about postage.", sources={"rag": rules}
     )
     chain = assembler | model
-    print(chain.invoke("How much may I spend on meals?").text)
-    #> 80 per day.
-    print(assembler.invoke("How much may I spend on meals?").messages[1].text)
+    print(chain.invoke("How much may a letter weigh?").text)
+    #> 80 grams.
+    print(assembler.invoke("How much may a letter weigh?").messages[1].text)
     #> [Knowledge]
-    #> - Meals are capped at 80.
-    #> - Hotels at 500.
+    #> - Letters weigh 80 grams.
+    #> - Parcels 500.
     ```
     """
 

@@ -94,10 +94,10 @@ class RetrieverSource(RunnableSource):
 
     class Rules(BaseRetriever):
         def _get_relevant_documents(self, query, *, run_manager):
-            return [Document("Meals are capped at 80.", id="meals")]
+            return [Document("Letters weigh 80 grams.", id="letters")]
 
-    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
-    #> ['meals']
+    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("letters?")])
+    #> ['letters']
     ```
     """
 

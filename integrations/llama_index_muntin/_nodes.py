@@ -63,9 +63,9 @@ def candidate_of(
     from llama_index.core.schema import NodeWithScore, TextNode
     from llama_index_muntin import candidate_of
 
-    node = TextNode(text="Meals are capped at 80.", id_="meals")
+    node = TextNode(text="Letters weigh 80 grams.", id_="post")
     print(candidate_of(NodeWithScore(node=node, score=0.9)))
-    #> Candidate(content='Meals are capped at 80.', score=0.9, source='', id='meals', pinned=False)
+    #> Candidate(content='Letters weigh 80 grams.', score=0.9, source='', id='post', pinned=False)
     ```
     """
     node = found.node

@@ -74,11 +74,11 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     from llama_index.core.schema import NodeWithScore, TextNode
     from llama_index_muntin import BudgetPostprocessor
 
-    texts = ["Meals are capped at 80 per day.", "Meals are capped at 80 per day!", "Keep receipts."]
+    texts = ["Letters weigh 80 grams at most.", "Letters weigh 80 grams at most!", "Keep forms."]
     found = [NodeWithScore(node=TextNode(text=text, id_=str(n)), score=0.9 - n / 10)
              for n, text in enumerate(texts)]
     processor = BudgetPostprocessor(budget=100)
-    kept = processor.postprocess_nodes(found, query_str="meals?")
+    kept = processor.postprocess_nodes(found, query_str="letters?")
     print([node.node_id for node in kept], processor.last_report.decisions[1].reason)
     #> ['0', '2'] near_duplicate
     ```

@@ -38,11 +38,11 @@ class RetrieverSource(CallableSource):
 
     class Rules(BaseRetriever):
         def _retrieve(self, query_bundle):
-            node = TextNode(text="Meals are capped at 80.", id_="meals")
+            node = TextNode(text="Letters weigh 80 grams.", id_="letters")
             return [NodeWithScore(node=node, score=0.9)]
 
-    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("meals?")])
-    #> ['meals']
+    print([candidate.id for candidate in RetrieverSource("rag", Rules()).fetch("letters?")])
+    #> ['letters']
     ```
     """
 

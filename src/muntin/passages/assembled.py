@@ -23,12 +23,12 @@ class AssembledContext:
     ```python
     from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 
-    rules = CallableSource("rag", lambda query: [Candidate("Meals are capped at 80.", 0.9)])
+    rules = CallableSource("rag", lambda query: [Candidate("Letters weigh 80 grams.", 0.9)])
     builder = ContextBuilder(ContextConfig(max_tokens=1000))
-    context = builder.assemble("how much for meals?", sources=[rules])
+    context = builder.assemble("how much for letters?", sources=[rules])
     at = context.text.index("80")
     print(context.candidate_at(at).content, "|", context.report.used, "tokens")
-    #> Meals are capped at 80. | 20 tokens
+    #> Letters weigh 80 grams. | 20 tokens
     ```
     """
 

@@ -90,26 +90,26 @@ class ContextBuilder:
 
     def search_docs(query):
         return [
-            Candidate("Meals are capped at 80 per day, no receipt needed.", 0.9),
-            Candidate("Hotels are capped at 500 per night, receipt required.", 0.7),
+            Candidate("Letters weigh 80 grams at most, no form needed.", 0.9),
+            Candidate("Parcels weigh 500 grams at most, form required.", 0.7),
         ]
 
     builder = ContextBuilder(ContextConfig.for_window(8000))
     print(
         builder.build(
-            "how much can I spend on meals?",
+            "how much may a letter weigh?",
             sources=[CallableSource("rag", search_docs)],
-            system_prompt="You are a finance assistant.",
+            system_prompt="You are a post office assistant.",
         )
     )
-    #> You are a finance assistant.
+    #> You are a post office assistant.
     #>
     #> [Knowledge]
-    #> - Meals are capped at 80 per day, no receipt needed.
-    #> - Hotels are capped at 500 per night, receipt required.
+    #> - Letters weigh 80 grams at most, no form needed.
+    #> - Parcels weigh 500 grams at most, form required.
     #>
     #> [Current question]
-    #> how much can I spend on meals?
+    #> how much may a letter weigh?
     ```
     """
 

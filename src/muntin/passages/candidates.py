@@ -30,9 +30,9 @@ class Candidate:
     ```python
     from muntin import Candidate
 
-    fact = Candidate("Meals are capped at 80 per day.", score=0.9, source="rag")
+    fact = Candidate("Letters weigh 80 grams at most.", score=0.9, source="rag")
     print(fact.content, fact.score)
-    #> Meals are capped at 80 per day. 0.9
+    #> Letters weigh 80 grams at most. 0.9
     ```
     """
 

@@ -201,7 +201,7 @@ def is_title(line: str) -> bool:
 
 
 def _title_names(title: str) -> Iterator[str]:
-    """Yield a title without markup and qualifier, and its parts ("Travel - Meals")."""
+    """Yield a title without markup and qualifier, and its parts ("Post - Letters")."""
     whole = _QUALIFIER.sub("", _MARKUP.sub("", title))
     yield whole
     parts = _SEPARATOR.split(whole)

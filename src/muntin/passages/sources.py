@@ -92,9 +92,9 @@ class CallableSource(ContextSource):
     ```python
     from muntin import Candidate, CallableSource
 
-    rules = CallableSource("rag", lambda query: [Candidate("Meals are capped at 80.", 0.9)])
-    print(rules.fetch("meals?"))
-    #> [Candidate(content='Meals are capped at 80.', score=0.9, source='rag', id='', pinned=False)]
+    rules = CallableSource("rag", lambda query: [Candidate("Letters weigh 80 grams.", 0.9)])
+    print(rules.fetch("letters?"))
+    #> [Candidate(content='Letters weigh 80 grams.', score=0.9, source='rag', id='', pinned=False)]
     ```
     """
 
@@ -166,9 +166,9 @@ class GivenSource(ContextSource):
     from muntin import Candidate
     from muntin.passages.sources import GivenSource
 
-    rules = GivenSource("rag", [Candidate("Meals are capped at 80.", source="rag")])
+    rules = GivenSource("rag", [Candidate("Letters weigh 80 grams.", source="rag")])
     print(rules.fetch("anything?")[0].content)
-    #> Meals are capped at 80.
+    #> Letters weigh 80 grams.
     ```
     """
 

@@ -33,6 +33,7 @@ PROMISED = {name for name in errors.__all__ if name[0].isupper()} | {
     "Layout",
     "Message",
     "MuntinConfig",
+    "NEWEST",
     "PromptRegistry",
     "REDUCERS",
     "ReducerConfig",

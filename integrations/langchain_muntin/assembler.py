@@ -90,8 +90,8 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     place: Place = "system"
     """Where passages go: behind the leading system messages, or right before the `question`, which
     leaves the conversation before it in the provider's cache."""
-    recall: bool = False
-    """Whether older messages about the question are kept before newer ones about other things."""
+    recall: bool = True
+    """Whether older messages about the question come back word for word."""
     strict: bool = False
     """Whether it is an error, rather than a warning, if passages were found and none fits."""
     question_key: str = "question"

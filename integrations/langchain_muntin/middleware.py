@@ -55,6 +55,7 @@ from muntin.adapting import (
     value_of,
 )
 from muntin.config import WindowBudgetConfig
+from muntin.conversations import NEWEST
 from muntin.counting import checked_tokens
 from muntin.tool_results import ToolResultStore
 
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from muntin.adapting import BeforeCompaction, Restate, ToolRule
+    from muntin.conversations import Newest
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
 
@@ -109,6 +111,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             fit.
         keep: What a compaction brings a request down to, written like `trigger`; `None` takes
             `target`.
+        question: Brings older messages about it back word for word when messages are left
+            out. By default the newest user message is the question; `None` recalls nothing.
         summarizer: A chat model or any summariser, asked for a recap each time older messages are
             folded; `None` keeps their facts only and asks no model. When it fails, the facts stay.
         max_result_tokens: Tokens one tool result may take; `None` takes a quarter of the budget.
@@ -171,6 +175,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         target: float = 0.8,
         trigger: Any = None,
         keep: Any = None,
+        question: str | Newest | None = NEWEST,
         summarizer: Any = None,
         max_result_tokens: int | None = None,
         tool_rules: Mapping[str, ToolRule] | None = None,
@@ -220,6 +225,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             target=target,
             trigger=trigger,
             keep=keep,
+            question=question,
             counter=counter_of(named.get("counter")),
             summarizer=summarizer_for(summarizer),
             store=self.store,
@@ -374,9 +380,9 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
 
 
 _KEYWORDS = (
-    "window", "reserve", "division", "target", "trigger", "keep", "summarizer",
-    "max_result_tokens", "tool_rules", "read_back", "compact_tool", "tell_model", "trim_state",
-    "before_compaction", "stream_accounts", "prompts", "restate", "name",
+    "window", "reserve", "division", "target", "trigger", "keep", "question",
+    "summarizer", "max_result_tokens", "tool_rules", "read_back", "compact_tool", "tell_model",
+    "trim_state", "before_compaction", "stream_accounts", "prompts", "restate", "name",
 )  # fmt: skip
 
 

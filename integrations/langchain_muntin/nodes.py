@@ -29,6 +29,7 @@ from muntin.adapting import (
     value_of,
 )
 from muntin.config import WindowBudgetConfig
+from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from muntin.adapting import BeforeCompaction, Policy, Restate
+    from muntin.conversations import Newest
     from muntin.prompts import PromptRegistry
     from muntin.tool_results import ToolResultStore
 
@@ -84,6 +86,7 @@ def compact_messages(
     budget: int | None = None,
     reserve: int | None = None,
     tools: Sequence[Any] = (),
+    question: str | Newest | None = NEWEST,
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
@@ -101,6 +104,7 @@ def compact_messages(
     budget: int | None = None,
     reserve: int | None = None,
     tools: Sequence[Any] = (),
+    question: str | Newest | None = NEWEST,
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
@@ -117,6 +121,7 @@ def compact_messages(
     budget: int | None = None,
     reserve: int | None = None,
     tools: Sequence[Any] = (),
+    question: str | Newest | None = NEWEST,
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
@@ -139,6 +144,8 @@ def compact_messages(
         reserve: Tokens kept for the answer; `None` takes the model's limit, else a share of the
             window.
         tools: Tools that are sent along and not bound to `model`.
+        question: Brings older messages about it back word for word. By default the newest
+            user message is the question; `None` recalls nothing.
         counter: Counts tokens: a function of a text or of messages, or a model or its name; `None`
             takes the model's. `token_counter` is an alias.
         summarizer: Asked for a recap of what is left out; `None` asks no model.
@@ -179,6 +186,7 @@ def compact_messages(
         budget=named.get("budget"),
         reserve=reserve,
         target=1.0,
+        question=question,
         counter=counter_of(named.get("counter")),
         summarizer=summarizer_for(summarizer),
         store=named.get("store"),
@@ -199,7 +207,9 @@ def compact_messages(
     return runnable_of(policy, name="compact_messages")
 
 
-_KEYWORDS = ("messages", "model", "window", "reserve", "tools", "summarizer", "prompts")
+_KEYWORDS = (
+    "messages", "model", "window", "reserve", "tools", "question", "summarizer", "prompts",
+)  # fmt: skip
 
 
 def context_window_node(
@@ -214,6 +224,7 @@ def context_window_node(
     keep: Any = None,
     tools: Sequence[Any] = (),
     system_prompt: str = "",
+    question: str | Newest | None = NEWEST,
     counter: Any = None,
     summarizer: Any = None,
     store: ToolResultStore | None = None,
@@ -245,6 +256,7 @@ def context_window_node(
         keep: As in `ContextWindowMiddleware`.
         tools: As in `compact_messages`.
         system_prompt: Put in front of what is sent; `""` where the messages or the caller bring it.
+        question: As in `compact_messages`.
         counter: As in `compact_messages`.
         summarizer: As in `compact_messages`.
         store: As in `compact_messages`.
@@ -301,6 +313,7 @@ def context_window_node(
         target=target,
         trigger=trigger,
         keep=keep,
+        question=question,
         counter=counter_of(named.get("counter")),
         summarizer=summarizer_for(summarizer),
         store=named.get("store"),

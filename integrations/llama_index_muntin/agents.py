@@ -24,6 +24,7 @@ from llama_index_muntin._agents import StepFitter, steps_of
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.adapting import Keeper
+from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
 from muntin.tool_results import ToolResultStore, read_tool
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from llama_index.core.memory import BaseMemory
 
     from llama_index_muntin.ledger import WindowLedger
-    from muntin.conversations import FittedMessages
+    from muntin.conversations import FittedMessages, Newest
     from muntin.counting import NamedCounter, TokenCounter
 
 __all__ = ("with_window",)
@@ -57,6 +58,7 @@ def with_window(
     counter: TokenCounter | str | None = None,
     target: float = 0.8,
     summarizer: Any = None,
+    question: str | Newest | None = NEWEST,
 ) -> AgentT:
     """Return the same agent, with every step fitted to the window of its model.
 
@@ -79,6 +81,8 @@ def with_window(
         target: Share of the window less the answer that a cut brings a request down to, in (0, 1].
         summarizer: Writes recaps of old steps in addition to their facts: a LlamaIndex model, or
             anything `muntin` takes as one. `None` asks no model.
+        question: Brings older messages about it back word for word when messages are left
+            out. By default the newest user message is the question; `None` recalls nothing.
 
     Raises:
         ConfigurationError: It is not an agent, the window is unknown, or a number is out of range.
@@ -128,6 +132,7 @@ def with_window(
         counter=counts,
         summarizer=summarizer_for(summarizer),
         store=store,
+        question=question,
     )
     fitter = StepFitter(steps_of(windowed), keeper=keeper, counter=counts, store=store)
     object.__setattr__(windowed, _STEPS, fitter)

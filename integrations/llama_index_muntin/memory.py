@@ -30,6 +30,7 @@ from llama_index_muntin._memory import (
 )
 from llama_index_muntin._models import counter_of, tokenizer_of
 from llama_index_muntin._tokenizers import counter_of_tokenizer
+from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
     from llama_index_muntin.ledger import WindowLedger
-    from muntin.conversations import Compaction, CompactionOutcome
+    from muntin.conversations import Compaction, CompactionOutcome, Newest
     from muntin.counting import TokenCounter
     from muntin.report import AssemblyReport
     from muntin.tool_results import ToolResultStore
@@ -101,6 +102,7 @@ class CompactingMemory(MemorySettings):
         max_summary_tokens: int | None = None,
         summarize_prompt: str | None = None,
         recap_role: Literal["user", "system", "assistant"] = "user",
+        question: Newest | None = NEWEST,
         chat_store_key: str | None = None,
         table_name: str | None = None,
         async_database_uri: str | None = None,
@@ -133,6 +135,8 @@ class CompactingMemory(MemorySettings):
             max_summary_tokens: Tokens a recap may take; `None` takes a share of the limit.
             summarize_prompt: Instruction for the first recap; `None` takes the built-in one.
             recap_role: Role of the recap.
+            question: What older turns come back for, word for word, where a read is given no
+                question: the newest message of the user. `None` recalls nothing at any read.
             chat_store_key: The session, as other memories of LlamaIndex call it.
             table_name: Table of a `SQLAlchemyChatStore`, made as `Memory` makes one.
             async_database_uri: Its database.
@@ -162,6 +166,7 @@ class CompactingMemory(MemorySettings):
             max_summary_tokens=max_summary_tokens,
             summary_prompt=summarize_prompt,
             recap_role=recap_role,
+            question=question,
             session_id=chat_store_key or session_id or "chat_history",
             ledger=ledger,
             summarizer=summarizer,
@@ -228,7 +233,8 @@ class CompactingMemory(MemorySettings):
 
         Args:
             input: The question: folded turns about it come back, and its tokens are set aside if it
-                has not been put yet. `None` takes the newest message of the user.
+                has not been put yet. `None` takes the newest message of the user. Nothing
+                comes back where the memory has `question=None`.
             initial_token_count: Tokens of everything else that is sent.
             kwargs: Arguments of other memories; they change nothing here.
 
@@ -240,7 +246,7 @@ class CompactingMemory(MemorySettings):
             self._expect()
         self.compact_now()
         question = text_said(input)
-        asked = question or self.log.newest_user()
+        asked = self._asked(question)
         recall: Recall | None = None
         if self._vectors is not None and asked and (turns := self.log.folded_turns()):
             recall = drive(self._vectors.model, self._vectors.recall(asked, turns))
@@ -258,7 +264,7 @@ class CompactingMemory(MemorySettings):
             self._expect()
         await self.acompact_now()
         question = text_said(input)
-        asked = question or self.log.newest_user()
+        asked = self._asked(question)
         recall: Recall | None = None
         if self._vectors is not None and asked and (turns := self.log.folded_turns()):
             recall = await adrive(self._vectors.model, self._vectors.recall(asked, turns))
@@ -280,6 +286,10 @@ class CompactingMemory(MemorySettings):
         if self._mirror is not None:
             await self._mirror.afollow()
         return self.log.part(archived=_archived(status))
+
+    def _asked(self, question: str | None) -> str | None:
+        """Return the text that vectors are computed for; `None` if nothing is recalled."""
+        return None if self.question is None else question or self.log.newest_user()
 
     def _read(self, question: str | None, prefix: int, recall: Recall | None) -> list[ChatMessage]:
         unasked = None if question == self.log.newest_user() else question

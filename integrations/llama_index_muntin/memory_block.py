@@ -25,6 +25,7 @@ from llama_index_muntin._memory import (
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for
+from muntin.conversations import NEWEST, Newest
 from muntin.counting import truncate_to_tokens
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 
@@ -60,6 +61,10 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
     logs: dict[str, ConversationLog] = Field(
         default_factory=dict[str, ConversationLog], description="Flushed messages, by session."
     )
+    question: Newest | None = Field(
+        default=NEWEST,
+        description="What turns are recalled for: the newest user message; None recalls nothing.",
+    )
     counter: str = Field(default="estimate:o200k_base", description="Name of the token counter.")
     summarizer: Any = Field(default=None, exclude=True, description="Writes recaps.")
     token_counter: Any = Field(default=None, exclude=True, description="A counter object.")
@@ -86,7 +91,9 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         own = self.token_counter
         found = counter_named(self.counter) if own is None else counter_of(own)
         self.counter = found.name
-        self._rules = Rules(counter=found, summarizer=summarizer_for(self.summarizer))
+        self._rules = Rules(
+            counter=found, summarizer=summarizer_for(self.summarizer), question=self.question
+        )
         if self.embed_model is not None:
             self._vectors = TurnVectors(self.embed_model)
 
@@ -110,6 +117,8 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
             return ""
         await self._fold(log)
         newest = next((m for m in reversed(messages or []) if m.role.value == "user"), None)
+        if self.question is None:
+            newest = None
         question = None if newest is None else SHAPE.view(newest).text
         recall = None
         if self._vectors is not None and question and (turns := log.folded_turns()):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         WindowBudgetConfig,
     )
     from muntin.conversations import (
+        NEWEST,
         REDUCERS,
         ExtractiveSummarizer,
         FittedMessages,
@@ -102,6 +103,7 @@ _HOMES = {
     "Layout": "passages",
     "Message": "messages",
     "MuntinConfig": "config",
+    "NEWEST": "conversations",
     "PromptError": "errors",
     "PromptRegistry": "prompts",
     "REDUCERS": "conversations",
@@ -148,6 +150,7 @@ _HOMES = {
 }
 
 __all__ = (
+    "NEWEST",
     "REDUCERS",
     "AgentState",
     "AnchoredCounter",

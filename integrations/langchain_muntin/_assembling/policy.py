@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_muntin._shapes import MARK, marked
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.adapting import Fit, drive, mended
+from muntin.conversations import NEWEST
 from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import leading_system, newest_user
@@ -79,8 +80,8 @@ class Assembly:
     """Whether it is an error if passages were found and none fits."""
     is_trial: bool = False
     """Whether only a report is needed, so that there are no warnings and no errors."""
-    recall: bool = False
-    """Whether older messages about the question are kept before newer ones."""
+    recall: bool = True
+    """Whether older messages about the question come back word for word."""
 
     def policy(self) -> Policy[AssembledPrompt]:
         """Assemble the passages and fit the conversation around them.
@@ -199,7 +200,7 @@ class Assembly:
             "store": self.store,
             "prompts": self.prompts,
             "counts": self.counts,
-            "question": self.question if self.recall else None,
+            "question": NEWEST if self.recall else None,
         }
 
     def _report(

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from muntin.conversations import ExtractiveSummarizer, HistoryCompactor
+from muntin.conversations import NEWEST, ExtractiveSummarizer, HistoryCompactor
 from muntin.counting import counts_for, truncate_to_tokens
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.base.llms.types import ChatMessage
 
-    from muntin.conversations import Compaction, CompactionOutcome
+    from muntin.conversations import Compaction, CompactionOutcome, Newest
     from muntin.counting import TokenCounter
     from muntin.tool_results import ToolResultStore
 
@@ -46,6 +46,8 @@ class Rules:
     """Keeps the originals of tool results that are cut; `None` keeps none."""
     recap_role: Literal["user", "system", "assistant"] = "user"
     """Role of the recap."""
+    question: Newest | None = NEWEST
+    """What turns are recalled for where no question is given; `None` never recalls any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,18 +176,26 @@ class ConversationLog(BaseModel):
             budget: Tokens they may take, framing included.
             rules: How they are counted.
             question: Question for which older turns are recalled; `None` takes the newest message
-                of the user.
+                of the user. Not read where the rules recall nothing.
             recall: Vectors of the question and the turns; `None` recalls by words.
 
         Raises:
             ContextWindowExceeded: What must be kept is over the budget.
         """
         with self._lock:
-            asked = self.newest_user() if question is None else question
+            asked = self._asked(question, rules)
             key = (self._revision, budget, id(rules), asked, recall and recall.key)
             if self._last is None or self._last[0] != key:
-                self._last = (key, send(self._sendable(asked, recall), budget, rules, asked))
+                sendable = self._sendable(asked, recall)
+                given = asked if question is not None and asked else rules.question
+                self._last = (key, send(sendable, budget, rules, given))
             return self._last[1].copied()
+
+    def _asked(self, question: str | None, rules: Rules) -> str | None:
+        """Return the text of the question; `None` if nothing is to be recalled."""
+        if rules.question is None:
+            return None
+        return self.newest_user() if question is None else question
 
     def _sendable(self, question: str | None, recall: Recall | None) -> Sendable:
         lead, held = self._held()

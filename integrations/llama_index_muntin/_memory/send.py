@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from llama_index_muntin._memory.fold import Rules
+    from muntin.conversations import Newest
 
 __all__ = ("Recall", "Sendable", "Sent", "send")
 
@@ -82,14 +83,14 @@ class Sent:
         return Sent(messages=copies, tokens=self.tokens, fit=self.fit)
 
 
-def send(given: Sendable, budget: int, rules: Rules, question: str | None) -> Sent:
+def send(given: Sendable, budget: int, rules: Rules, question: str | Newest | None) -> Sent:
     """Choose the messages to send.
 
     Args:
         given: The conversation.
         budget: Tokens the messages may take, framing included.
         rules: How they are counted.
-        question: Question the fit recalls turns for; `None` keeps the newest.
+        question: As in `fit_messages`.
 
     Raises:
         ContextWindowExceeded: What must be kept is over the budget.
@@ -146,7 +147,7 @@ def _is_refused(message: ChatMessage) -> bool:
     return message.role is MessageRole.ASSISTANT and is_empty(message)
 
 
-def _fitted(parts: list[Any], budget: int, rules: Rules, question: str | None) -> Sent:
+def _fitted(parts: list[Any], budget: int, rules: Rules, question: str | Newest | None) -> Sent:
     fit = fit_messages(
         parts,
         budget=max(budget, 1),

@@ -18,6 +18,7 @@ from llama_index_muntin._models import counter_of
 from llama_index_muntin._tokenizers import counter_saved, name_to_save
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
+from muntin.conversations import NEWEST, Newest
 from muntin.errors import ConfigurationError
 
 __all__ = ("MemorySettings", "check_ledger")
@@ -46,6 +47,10 @@ class MemorySettings(LivingMemory):
     )
     recap_role: Literal["user", "system", "assistant"] = Field(
         default="user", description="Role of the recap; every provider takes 'user' anywhere."
+    )
+    question: Newest | None = Field(
+        default=NEWEST,
+        description="What turns are recalled for where no question is given; None recalls nothing.",
     )
     session_id: str = Field(
         default="chat_history", description="Key of the conversation in a store."
@@ -106,6 +111,7 @@ class MemorySettings(LivingMemory):
             max_summary_tokens=self.max_summary_tokens,
             store=self.results,
             recap_role=self.recap_role,
+            question=self.question,
         )
         self._room = HistoryRoom(self.token_limit, self.ledger, found)
         self._expect()

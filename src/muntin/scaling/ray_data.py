@@ -12,6 +12,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError, ContextError
 from muntin.scaling.processes import Outcome, Progress
 from muntin.scaling.rows import assemble_row, fit_row
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from muntin.config import ContextConfig
+    from muntin.conversations import Newest
     from muntin.counting import AnyCounter
 
 __all__ = ("assemble_dataset", "fit_dataset", "map_records_on_ray", "read_jsonl")
@@ -38,6 +40,7 @@ def fit_dataset(
     window: int | None = None,
     counter: AnyCounter = None,
     repair: bool = False,
+    question: str | Newest | None = NEWEST,
     batch_size: int = _BATCH,
 ) -> Any:
     """Fit the conversations of a Ray dataset; lazily, as its own operations are.
@@ -48,6 +51,7 @@ def fit_dataset(
         window: As in `fit_row`.
         counter: As in `fit_row`; one that pickles, a name best of all.
         repair: As in `fit_row`.
+        question: As in `fit_row`.
         batch_size: Rows a task works on.
 
     Returns:
@@ -57,7 +61,9 @@ def fit_dataset(
     Raises:
         ConfigurationError: It is not a dataset of Ray.
     """
-    function = partial(fit_row, budget=budget, window=window, counter=counter, repair=repair)
+    function = partial(
+        fit_row, budget=budget, window=window, counter=counter, repair=repair, question=question
+    )
     return _mapped(dataset, function, batch_size)
 
 

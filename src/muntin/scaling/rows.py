@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sized
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.conversations import fit_messages
+from muntin.conversations import NEWEST, fit_messages
 from muntin.counting import MessageCounts, checked_counter
 from muntin.errors import ConfigurationError, ContextError
 from muntin.passages import Candidate, ContextBuilder, GivenSource
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from muntin.config import ContextConfig
+    from muntin.conversations import Newest
     from muntin.counting import AnyCounter, TokenCounter
     from muntin.scaling.processes import Outcome, Progress
 
@@ -38,6 +39,7 @@ def fit_row(
     window: int | None = None,
     counter: AnyCounter = None,
     repair: bool = False,
+    question: str | Newest | None = NEWEST,
 ) -> dict[str, Any]:
     """Fit the conversation of a row.
 
@@ -48,6 +50,7 @@ def fit_row(
         window: Instead of a budget: tokens of the model's window.
         counter: A counter of text, or the name of a model. `None` takes `count_tokens`.
         repair: Whether to mend broken pairs of calls and results first.
+        question: As in `fit_messages`, for a row without a question of its own.
 
     Returns:
         The row with `messages` (JSON text), `tokens`, `changed`, `report` (JSON text) and `error`,
@@ -69,7 +72,7 @@ def fit_row(
             budget=budget,
             window=window,
             tools=_json_of(row, "tools", missing=[]),
-            question=row.get("question") or None,
+            question=row.get("question") or question,
             counter=count,
             counts=MessageCounts(count),
             repair=repair,
@@ -141,6 +144,7 @@ def fit_rows(
     window: int | None = None,
     counter: AnyCounter = None,
     repair: bool = False,
+    question: str | Newest | None = NEWEST,
     workers: int | None = None,
     on_progress: Callable[[Progress], object] | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -152,13 +156,16 @@ def fit_rows(
         window: As in `fit_row`.
         counter: As in `fit_row`; with several workers one that pickles.
         repair: As in `fit_row`.
+        question: As in `fit_row`.
         workers: Processes; see `map_records`.
         on_progress: Called after each row; see `map_records`.
 
     Raises:
         ConfigurationError: As in `map_records`. A row that fails raises nothing.
     """
-    function = partial(fit_row, budget=budget, window=window, counter=counter, repair=repair)
+    function = partial(
+        fit_row, budget=budget, window=window, counter=counter, repair=repair, question=question
+    )
     return _all_rows(function, rows, workers, on_progress)
 
 

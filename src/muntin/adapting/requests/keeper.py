@@ -22,6 +22,7 @@ from muntin.adapting.requests.limits import RequestPlan, limit_of
 from muntin.adapting.requests.mending import mended
 from muntin.adapting.requests.steps import Fit
 from muntin.config import WindowBudgetConfig
+from muntin.conversations import NEWEST
 from muntin.counting import (
     EstimateCounter,
     checked_tokens,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from muntin.adapting.requests.limits import BeforeCompaction, Reason
     from muntin.adapting.requests.mending import Mended
     from muntin.adapting.requests.steps import Policy
-    from muntin.conversations import FittedMessages
+    from muntin.conversations import FittedMessages, Newest
     from muntin.counting import TokenCounter
     from muntin.messages import MessageView
     from muntin.prompts import PromptRegistry
@@ -81,6 +82,7 @@ class Keeper:
         pin: Makes a copy of a message that stays word for word.
         whole_results: Names of tools whose results stay word for word.
         before_compaction: Looks at a plan before it is carried out.
+        question: What older messages are recalled for, as in `fit_messages`; `None` recalls none.
 
     Raises:
         ConfigurationError: A number is out of range, or the window of `model` is unknown.
@@ -104,6 +106,7 @@ class Keeper:
         pin: Callable[[Any], Any] | None = None,
         whole_results: Collection[str] = (),
         before_compaction: BeforeCompaction | None = None,
+        question: str | Newest | None = NEWEST,
     ) -> None:
         if not _is_share(target):
             raise ConfigurationError(f"target must be a share in (0, 1], got {target!r:.60}")
@@ -126,6 +129,7 @@ class Keeper:
         self.store = store
         self.prompts = prompts
         self.before_compaction = before_compaction
+        self.question = question
         self.decisions = DecisionCache()
         self._pin = pin
         self._whole_results = frozenset(whole_results)
@@ -516,6 +520,7 @@ class Keeper:
                 "budget": budget,
                 "window": None if facts.window is None else max(facts.window, budget),
                 "tools": facts.tools,
+                "question": self.question,
                 "summarizer": self.summarizer,
                 "store": self.store,
                 "prompts": self.prompts,

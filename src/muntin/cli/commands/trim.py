@@ -15,6 +15,7 @@ from muntin.cli.terminal.options import counter_of, option, tokens_option
 if TYPE_CHECKING:
     from muntin.cli.conversations.change import Changed
     from muntin.cli.conversations.chat_file import Chat
+    from muntin.conversations import Newest
 
 __all__ = ("trim",)
 
@@ -25,7 +26,7 @@ class _Trim:
 
     budget: int | None
     window: int | None
-    question: str | None
+    question: str | Newest | None
     keep: int
     tools: Sequence[Any] | None
     repair: bool
@@ -83,9 +84,13 @@ def trim(
             "--question",
             "-q",
             takes="TEXT",
-            says="Bring older messages that speak of this back word for word (@FILE reads it).",
+            says="Bring older messages about this back word for word (@FILE reads it). Default: "
+            "the newest user message.",
         ),
     ] = None,
+    no_recall: Annotated[
+        bool, option("--no-recall", says="Bring no older messages back, whatever the question is.")
+    ] = False,
     keep: Annotated[
         int,
         option(
@@ -117,7 +122,10 @@ def trim(
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
     from muntin.cli.conversations.chat_file import read_tools
+    from muntin.conversations import NEWEST
 
+    if no_recall and question is not None:
+        raise Failure("--no-recall brings nothing back: leave it or --question out")
     limits = limits_of(job.model, window=window, budget=budget, reserved=reserved)
     if limits.budget is None:
         raise Failure(
@@ -128,7 +136,7 @@ def trim(
         # With the window the report shows the reserve; another one only the budget can express.
         budget=None if budget is None and reserved is None else limits.budget,
         window=limits.window if budget is None and reserved is None else None,
-        question=job.question_of(question),
+        question=None if no_recall else job.question_of(question) or NEWEST,
         keep=keep,
         tools=None if tools is None else read_tools(tools),
         repair=repair,

@@ -29,6 +29,8 @@ RECALL_SHARE = 0.1
 """Share of the space for old units that share a rare word with the question."""
 _RARE, _FEW = 0.05, 2
 """Share and number of units up to which a word is rare."""
+_IDENTIFIER = re.compile(r"[^\W_]+(?:[-/.:#][^\W_]+)+")
+"""Words joined by a punctuation mark, as in order numbers, dates and paths."""
 _LEAST_WORD, _LEAST_NUMBER = 4, 3
 """Characters of a rare word and of a rare number. A word with a digit in it may be shorter."""
 _UNSPACED = "\u0e01"
@@ -73,7 +75,7 @@ def not_recalled(
 
 def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
     """Return the units that share a rare word with the question, best first."""
-    words = [word for word in dict.fromkeys(content_words(question)) if _may_be_rare(word)]
+    words = [word for word in dict.fromkeys(_words_of(question)) if _may_be_rare(word)]
     if not words or not units:
         return []
     texts = [_text(draft, unit) for unit in units]
@@ -86,6 +88,11 @@ def matching(draft: Draft, question: str, units: Sequence[Unit]) -> list[Unit]:
                 score[at] += math.log1p(len(units) / len(found))
     ranked = sorted((at for at in range(len(units)) if score[at]), key=lambda at: (-score[at], -at))
     return [units[at] for at in ranked]
+
+
+def _words_of(question: str) -> list[str]:
+    """List the words of a question, and its identifiers such as "A-3" as words of their own."""
+    return [*content_words(question), *_IDENTIFIER.findall(question.casefold())]
 
 
 def _may_be_rare(word: str) -> bool:

@@ -66,7 +66,7 @@ def _halves(scores: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, 
     sides: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     for one in scores:
         sides[int(hashlib.md5(one["tr"].encode()).hexdigest(), 16) % 2].append(one)
-    return [("chosen on", sides[0]), ("not looked at", sides[1])]
+    return [("chosen on", sides[0]), ("the other half", sides[1])]
 
 
 def _row(name: str, share: float, scores: Sequence[dict[str, Any]]) -> tuple[Cell, ...]:

@@ -49,7 +49,8 @@ class Candidate:
     """Vector of the passage, shape `(d,)`. `None`, empty, or with a value that is not finite
     means no embedding: similarity is then judged by the words."""
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
-    """Whatever the retriever knows besides. Passed through, never read."""
+    """Other values from the retriever, passed through. Titles, paths, ids and the fields of item
+    templates are read from it."""
     pinned: bool = False
     """Whether it must be placed. A pinned candidate is placed first and never dropped."""
 

@@ -5,7 +5,7 @@ work. What a string cannot carry is derived when it is read (`snapshot`): a step
 text, its status from the names in `completed_steps` and `current_step`. So a mark belongs to a step
 and not to its position, and inserting a step moves no mark.
 
-It does not store itself: that is `state_store`. Nor does it put itself into a conversation: that is
+It does not store itself: that is `store`. Nor does it put itself into a conversation: that is
 `reinjection`.
 """
 

@@ -1,9 +1,10 @@
 """Shorten a tool result to a number of tokens, with a marker that names the stored original.
 
-Deterministic first: the text is parted by its kind (`text_excerpts`, `json_excerpts`), and the largest
-excerpt that fits is found by bisection, *counted as it will be sent*, marker included. JSON stays
-JSON, so its marker is the first key of an object or the first element of an array; any other text
-carries it in the first line. The original goes to a `ToolResultStore` under an id the marker names.
+Deterministic first: the text is parted by its kind (`text_excerpts`, `json_excerpts`), and the
+largest excerpt that fits is found by bisection, *counted as it will be sent*, marker included. JSON
+stays JSON, so its marker is the first key of an object or the first element of an array; any other
+text carries it in the first line. The original goes to a `ToolResultStore` under an id the marker
+names.
 
 A summariser is optional; what it reads is bounded, and whatever it does wrong, the deterministic
 text takes its place. It is not decided here which results of a conversation are shortened.

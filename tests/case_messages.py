@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import FittedMessages, fit_messages
 from muntin.conversations.trajectory import reduce_agent_sync
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.messages.shapes import view
 from muntin.messages.turns import pairing_problems
@@ -101,6 +102,8 @@ def budgets(total: int, tries: int = 50) -> range:
 
 def fit_or_none(messages: list[Any], budget: int, **how: Any) -> FittedMessages[list[Any]] | None:
     """Fit, or return None where the protected part alone is over the budget."""
+    if "counts" not in how:
+        how.setdefault("counter", count_tokens)
     try:
         return fit_messages(messages, budget=budget, **how)
     except ContextWindowExceeded:

@@ -128,7 +128,9 @@ def _check_thinking(messages: list[Any], out: list[Any]) -> None:
 def test_every_message_has_exactly_one_fate(messages: list[Any], share: float) -> None:
     """P4: what is in no decision is lost without a trace."""
     try:
-        fitted = fit_messages(messages, budget=_budget(messages, share, count_tokens))
+        fitted = fit_messages(
+            messages, budget=_budget(messages, share, count_tokens), counter=count_tokens
+        )
     except ContextWindowExceeded:
         return
     report = fitted.report
@@ -148,7 +150,9 @@ def test_every_message_has_exactly_one_fate_when_pairs_are_mended_too(
     """P4: a result that mending takes out is lost as much as one for which there is no room."""
     broken = [one for at, one in enumerate(messages) if stays[at % len(stays)]]
     try:
-        fitted = fit_messages(broken, budget=_budget(messages, share, count_tokens), repair=True)
+        fitted = fit_messages(
+            broken, budget=_budget(messages, share, count_tokens), repair=True, counter=count_tokens
+        )
     except ContextWindowExceeded:
         return
     report = fitted.report
@@ -206,7 +210,7 @@ def test_both_doors_give_the_same_messages(messages: list[Any], share: float) ->
     budget = _budget(messages, share, count_tokens)
     plain = _fit(messages, budget, count_tokens)
     if plain is not None:
-        fitted = asyncio.run(afit_messages(messages, budget=budget))
+        fitted = asyncio.run(afit_messages(messages, budget=budget, counter=count_tokens))
         assert fitted.messages == plain
 
 
@@ -218,7 +222,7 @@ def test_a_question_changes_what_stays_but_no_promise(
     """Recall moves messages about; the budget and the pairs hold all the same."""
     budget = _budget(messages, share, count_tokens)
     try:
-        fitted = fit_messages(messages, budget=budget, question=question)
+        fitted = fit_messages(messages, budget=budget, question=question, counter=count_tokens)
     except ContextWindowExceeded:
         return
     assert count_messages(fitted.messages) <= budget

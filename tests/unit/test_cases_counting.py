@@ -70,7 +70,7 @@ def test_media_have_a_price_that_is_not_their_base64(name: str) -> None:
 def test_a_new_chat_with_a_photo_is_sent_as_it_is() -> None:
     """It was compacted on its first message, and the photo was gone."""
     chat = [S, {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image()]}]
-    assert fit_messages(chat, budget=8_000).messages is chat
+    assert fit_messages(chat, budget=8_000, counter=count_tokens).messages is chat
     compactor = HistoryCompactor(saying("A photo."), keep_recent=1, trigger_tokens=8_000)
     assert compactor.compact(chat) is chat
 
@@ -82,7 +82,7 @@ def test_what_nobody_knows_costs_something_and_is_said_once() -> None:
     with pytest.warns(UserWarning, match="holographic-2031"):
         assert count_message(message) > 200
     history = [S, *talk(10), message, A(), U("so?")]
-    fitted = fit_messages(history, budget=300)
+    fitted = fit_messages(history, budget=300, counter=count_tokens)
     assert fitted.report.used <= 300
     with pytest.raises(ConfigurationError, match="a message dict needs a 'role'"):
         count_message({"payload": "no message at all"})
@@ -179,7 +179,9 @@ def test_a_known_limit_is_kept_although_the_summary_fails(failing: Any) -> None:
     assert count_messages(history) > 90_000
     compactor = HistoryCompactor(saying(failing), keep_recent=4, trigger_tokens=65_000)
     assert compactor.compact(history) is history
-    fitted = fit_messages(history, budget=65_000 - 4_096, summarizer=saying(failing))
+    fitted = fit_messages(
+        history, budget=65_000 - 4_096, summarizer=saying(failing), counter=count_tokens
+    )
     assert check_request(fitted.messages, window=65_000, max_output=4_096) <= 65_000 - 4_096
     assert "so?" in text_of(fitted.messages[-1:])
     assert any("summariser" in note for note in fitted.report.notes)

@@ -34,11 +34,11 @@ def test_what_was_used_before_a_cut_does_not_trigger_the_next_one() -> None:
     """A count kept from before, 68,000 of 60,000, compacts on every prompt that follows."""
     history = [S, *talk(200, words=170), U("so?")]
     assert count_messages(history) > 60_000
-    short = fit_messages(history, budget=60_000)
+    short = fit_messages(history, budget=60_000, counter=count_tokens)
     assert short.changed
     assert short.report.used == count_messages(short.messages)
     grown = [*short.messages, A(text="So it is."), U("and?")]
-    assert fit_messages(grown, budget=60_000).messages is grown
+    assert fit_messages(grown, budget=60_000, counter=count_tokens).messages is grown
 
     summarize = Recorder("They spoke.")
     compactor = HistoryCompactor(
@@ -83,9 +83,12 @@ def test_overhead_that_fills_the_budget_cuts_once_or_says_so(share: float) -> No
     fitted = fit_or_none(history, budget, tools=tools)
     if fitted is None:
         with pytest.raises(ContextWindowExceeded, match="tools and framing"):
-            fit_messages(history, budget=budget, tools=tools)
+            fit_messages(history, budget=budget, tools=tools, counter=count_tokens)
         return
-    assert fit_messages(fitted.messages, budget=budget, tools=tools).messages is fitted.messages
+    assert (
+        fit_messages(fitted.messages, budget=budget, tools=tools, counter=count_tokens).messages
+        is fitted.messages
+    )
 
 
 def test_fourteen_passes_that_free_a_hundredth_are_not_made() -> None:
@@ -107,11 +110,11 @@ def test_a_hundred_texts_without_a_tool_are_cut_in_one_go() -> None:
     """Removing "20 % of tool output" five times sends the same request five times."""
     history = [S, *talk(50), U("?")]
     asked = Recorder("They spoke.")
-    fitted = fit_messages(history, budget=500, summarizer=asked)
+    fitted = fit_messages(history, budget=500, summarizer=asked, counter=count_tokens)
     assert fitted.report.used <= 500
     assert asked.calls == 1
     with pytest.raises(ContextWindowExceeded, match="newest user message"):
-        fit_messages([S, U("word " * 2_000)], budget=500, summarizer=asked)
+        fit_messages([S, U("word " * 2_000)], budget=500, summarizer=asked, counter=count_tokens)
     assert asked.calls == 1
 
 
@@ -122,7 +125,10 @@ def test_a_fit_is_settled_at_once(messages: list[Any], share: float) -> None:
     budget = max(1, int(share * count_messages(messages)))
     fitted = fit_or_none(messages, budget)
     if fitted is not None:
-        assert fit_messages(fitted.messages, budget=budget).messages is fitted.messages
+        assert (
+            fit_messages(fitted.messages, budget=budget, counter=count_tokens).messages
+            is fitted.messages
+        )
 
 
 @settings(max_examples=20)
@@ -159,7 +165,7 @@ def test_a_long_tool_loop_is_looked_at_before_every_call(door: str) -> None:
     for at in range(60):
         messages = [*messages, A(f"{at}"), T(f"{at}", f"row {at} " * 1_715)]
         if door == "fit_messages":
-            out = fit_messages(messages, budget=128_000).messages
+            out = fit_messages(messages, budget=128_000, counter=count_tokens).messages
         else:
             out = reduce_agent_sync(
                 messages, summarize=saying("Rows were read."), budget=128_000, turn_start=2
@@ -175,7 +181,7 @@ def test_a_long_tool_loop_is_looked_at_before_every_call(door: str) -> None:
 def test_recent_means_steps_and_tokens_and_not_turns_of_a_user() -> None:
     """A run without a person has one user message: pruning that waits for two never begins."""
     messages = [U("the only request"), *steps(200)]
-    fitted = fit_messages(messages, budget=2_000)
+    fitted = fit_messages(messages, budget=2_000, counter=count_tokens)
     assert U("the only request") in fitted.messages
     assert fitted.report.used <= 2_000
     assert fitted.messages[-2:] == messages[-2:]
@@ -200,7 +206,7 @@ def test_the_next_step_does_not_overflow_at_once() -> None:
     cuts = 0
     for at in range(60):
         messages = [*messages, A(f"{at}"), T(f"{at}", f"row {at} " * 12)]
-        fitted = fit_messages(messages, budget=2_000)
+        fitted = fit_messages(messages, budget=2_000, counter=count_tokens)
         cuts += fitted.changed
         messages = fitted.messages
     assert 0 < cuts <= 20
@@ -219,18 +225,21 @@ def test_what_is_put_back_has_a_budget_of_its_own(tmp_path: Any) -> None:
     findings: list[Any] = [f"diff {at}: " + "+ line " * 3_000 for at in range(30)]
     state = AgentState(goal="Ship it", plan=plan, key_findings=findings)
     history = [S, U(), *steps(160), A(), U("and?")]
-    fitted = fit_messages(history, budget=4_000, state=state)
+    fitted = fit_messages(history, budget=4_000, state=state, counter=count_tokens)
     assert fitted.report.used <= 4_000
     assert fitted.changed
     assert len(blocks(fitted.messages)) == 1
     assert count_tokens(blocks(fitted.messages)[0]) <= 0.15 * 4_000
-    assert fit_messages(fitted.messages, budget=4_000, state=state).messages is fitted.messages
+    assert (
+        fit_messages(fitted.messages, budget=4_000, state=state, counter=count_tokens).messages
+        is fitted.messages
+    )
     # It is on disk, so a restart puts back the same.
     StateStore.directory(tmp_path).save(state)
     restored = StateStore.directory(tmp_path).load()
-    assert blocks(fit_messages(history, budget=4_000, state=restored).messages) == blocks(
-        fitted.messages
-    )
+    assert blocks(
+        fit_messages(history, budget=4_000, state=restored, counter=count_tokens).messages
+    ) == blocks(fitted.messages)
 
 
 def test_a_state_for_which_there_is_no_room_is_left_out_and_said() -> None:
@@ -238,7 +247,7 @@ def test_a_state_for_which_there_is_no_room_is_left_out_and_said() -> None:
     state = AgentState(goal="Ship it " * 400)
     history = [S, *talk(10), U("and? " * 12)]
     least = count_messages([S, history[-1]])
-    fitted = fit_messages(history, budget=least + 12, state=state)
+    fitted = fit_messages(history, budget=least + 12, state=state, counter=count_tokens)
     assert fitted.report.used <= least + 12
     assert blocks(fitted.messages) == []
     assert any("state did not fit" in note for note in fitted.report.notes)
@@ -249,8 +258,8 @@ def test_it_is_put_back_once_over_three_turns_and_a_retry() -> None:
     state = AgentState(goal="Ship it", plan=["build", "test"], completed_steps=["build"])
     messages: list[Any] = [S, U(), *steps(40), A(), U("and?")]
     for turn in range(3):
-        fitted = fit_messages(messages, budget=900, state=state)
-        again = fit_messages(messages, budget=900, state=state)
+        fitted = fit_messages(messages, budget=900, state=state, counter=count_tokens)
+        again = fit_messages(messages, budget=900, state=state, counter=count_tokens)
         assert again.messages == fitted.messages
         assert len(blocks(fitted.messages)) == 1
         assert text_of(fitted.messages).count("[DONE] build") == 1

@@ -32,6 +32,7 @@ from case_messages import (
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
 from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.messages.repair import repair
 from muntin.messages.shapes import view
 from strategies import conversations
@@ -133,12 +134,18 @@ def test_the_turn_in_flight_is_kept_whole_however_little_is_kept(keep: int, answ
     compacted = HistoryCompactor(
         saying("So far."), keep_recent=max(keep, 1), trigger_tokens=50
     ).compact(messages)
-    for out in (reduced, compacted, fit_messages(messages, budget=400).messages):
+    for out in (
+        reduced,
+        compacted,
+        fit_messages(messages, budget=400, counter=count_tokens).messages,
+    ):
         assert len(out) < len(messages)
         assert list(out)[-len(running) :] == running
     least = count_messages([S, *running[:2], *(T(r["tool_call_id"], "…") for r in running[2:])])
     for budget in range(least, 400, 20):
-        tight = fit_messages(messages, budget=budget).messages[-len(running) :]
+        tight = fit_messages(messages, budget=budget, counter=count_tokens).messages[
+            -len(running) :
+        ]
         assert tight[:2] == running[:2]
         assert [view(m).results[0].call_id for m in tight[2:]] == ["x", "y"][:answered]
 
@@ -148,7 +155,7 @@ def test_results_without_a_call_do_not_survive_a_cut() -> None:
     behind_system = [S, T("gone"), A(), U(), A(text="word " * 400), U()]
     behind_a_gap = [U(), A(), T("c9"), A(text="word " * 400), U()]
     for messages, place in ((behind_system, 1), (behind_a_gap, 2)):
-        fitted = fit_messages(messages, budget=120)
+        fitted = fit_messages(messages, budget=120, counter=count_tokens)
         assert sound(fitted.messages)
         reasons = [d.reason for d in fitted.report.decisions if d.index == place]
         assert reasons == ["orphaned"]
@@ -232,8 +239,8 @@ BROKEN: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
 def test_repairing_is_done_on_request_and_then_once(name: str) -> None:
     """One broken pair that was stored makes every later request fail."""
     broken, roles = BROKEN[name]
-    assert fit_messages(broken, budget=900).messages is broken
-    fitted = fit_messages(broken, budget=900, repair=True)
+    assert fit_messages(broken, budget=900, counter=count_tokens).messages is broken
+    fitted = fit_messages(broken, budget=900, repair=True, counter=count_tokens)
     assert [view(message).role for message in fitted.messages] == roles
     assert sound(fitted.messages)
     mended = repair(broken)

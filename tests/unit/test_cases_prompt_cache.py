@@ -64,11 +64,15 @@ def test_while_a_history_grows_most_fits_share_their_prefix() -> None:
 def test_what_a_cut_costs_in_the_cache_can_be_read() -> None:
     """Whoever decides about a cut has to know which token is the first that changed."""
     history = [S, *talk(12), U("so?")]
-    whole = fit_messages(history, budget=100_000).report
-    grown = fit_messages([*history, A(text="So."), U("and?")], budget=100_000).report
+    whole = fit_messages(history, budget=100_000, counter=count_tokens).report
+    grown = fit_messages(
+        [*history, A(text="So."), U("and?")], budget=100_000, counter=count_tokens
+    ).report
     appended = grown.diff(whole)
     assert appended.stable_prefix_tokens >= whole.used - 4 * 2
-    cut = fit_messages([*history, A(text="So."), U("and?")], budget=300).report.diff(whole)
+    cut = fit_messages(
+        [*history, A(text="So."), U("and?")], budget=300, counter=count_tokens
+    ).report.diff(whole)
     assert cut.first_changed_token is not None
     assert cut.first_changed_token < 20
     assert cut.went_out
@@ -83,7 +87,7 @@ def test_results_that_say_nothing_new_go_first_and_move_nothing_else() -> None:
         messages += [read, T(f"r{at}", f"version {at} of the file " * 30)]
     messages += [A("o1"), T("o1", page), A("o2"), T("o2", page)]
     messages += [A(), U("so?")]
-    fitted = fit_messages(messages, budget=count_messages(messages) - 200)
+    fitted = fit_messages(messages, budget=count_messages(messages) - 200, counter=count_tokens)
     reasons = {d.index: d.reason for d in fitted.report.decisions if d.kind == "shortened"}
     assert reasons == {3: "superseded", 5: "superseded", 9: "exact_duplicate"}
     untouched = [at for at in range(len(messages)) if at not in reasons]
@@ -93,8 +97,8 @@ def test_results_that_say_nothing_new_go_first_and_move_nothing_else() -> None:
 def test_no_clock_and_no_counter_stand_where_the_prefix_is() -> None:
     """A clock at the head of the prompt means that nothing is read from the cache, ever."""
     history = [S, *talk(40), U("so?")]
-    fitted = fit_messages(history, budget=400)
-    again = fit_messages(copy.deepcopy(history), budget=400)
+    fitted = fit_messages(history, budget=400, counter=count_tokens)
+    again = fit_messages(copy.deepcopy(history), budget=400, counter=count_tokens)
     assert json.dumps(again.messages) == json.dumps(fitted.messages)
     note = fitted.messages[1]["content"]
     assert cache_warnings(note) == ()
@@ -109,8 +113,8 @@ def test_the_order_of_keys_and_tools_changes_nothing_that_is_sent() -> None:
              for at in range(12)]  # fmt: skip
     shuffled = [dict(reversed(tool.items())) for tool in reversed(tools)]
     history = [S, *talk(20), U("so?")]
-    one = fit_messages(history, budget=600, tools=tools)
-    other = fit_messages(history, budget=600, tools=shuffled)
+    one = fit_messages(history, budget=600, tools=tools, counter=count_tokens)
+    other = fit_messages(history, budget=600, tools=shuffled, counter=count_tokens)
     assert one.messages == other.messages
     assert one.report.used == other.report.used
     assert count_messages(history, tools) == count_messages(history, shuffled)
@@ -136,7 +140,7 @@ def test_steps_of_a_long_run_keep_their_thinking_where_it_was() -> None:
         thought = {"reasoning_content": f"thought {at}"} if message["role"] == "assistant" else {}
         rounds.append({**message, **thought})
     messages = [S, U("the task"), *rounds, A(), U("so?")]
-    fitted = fit_messages(messages, budget=600)
+    fitted = fit_messages(messages, budget=600, counter=count_tokens)
     assert fitted.changed
     kept = [message for message in fitted.messages if "reasoning_content" in message]
     assert kept

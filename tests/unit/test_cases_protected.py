@@ -32,6 +32,7 @@ from chats import Recorder
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
 from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.messages.message import Message
 from muntin.messages.shapes import view
@@ -65,11 +66,11 @@ def test_the_new_question_outlives_everything_else(name: str) -> None:
     views = [view(message) for message in messages]
     least = count_messages([*messages[: leading_system(views)], messages[-1]])
     for budget in (least, least + 20, least + 200):
-        fitted = fit_messages(messages, budget=budget)
+        fitted = fit_messages(messages, budget=budget, counter=count_tokens)
         assert fitted.messages[-1] == U("the new question")
         assert fitted.report.used <= budget
     with pytest.raises(ContextWindowExceeded, match="newest user message") as caught:
-        fit_messages(messages, budget=least - 1)
+        fit_messages(messages, budget=least - 1, counter=count_tokens)
     assert (caught.value.needed, caught.value.available) == (least, least - 1)
 
 
@@ -205,7 +206,9 @@ def test_a_finished_task_is_told_as_finished_and_the_open_one_stays_last(door: s
         return "The branch was renamed to main-2."
 
     if door == "fit_messages":
-        out = fit_messages(messages, budget=150, summarizer=summarize).messages
+        out = fit_messages(
+            messages, budget=150, summarizer=summarize, counter=count_tokens
+        ).messages
     else:
         out = HistoryCompactor(summarize, keep_recent=1, trigger_tokens=50).compact(messages)
     assert "Done: X, the branch is renamed" in told[0]
@@ -221,7 +224,7 @@ def test_a_finished_task_is_told_as_finished_and_the_open_one_stays_last(door: s
 def test_the_result_says_whether_a_turn_is_open(*, last: dict[str, Any], is_open: bool) -> None:
     """A made-up "continue" sets an agent to work nobody asked for."""
     messages = [S, U(), A("s0_0"), *([T("s0_0")] if last["role"] != "tool" else []), last]
-    fitted = fit_messages(messages, budget=1_000)
+    fitted = fit_messages(messages, budget=1_000, counter=count_tokens)
     assert fitted.turn_open is is_open
     assert fitted.messages[-1] == last
 
@@ -279,7 +282,9 @@ PLAN: list[Any] = ["read", "plan", "build", "test", "ship"]
 def test_a_plan_comes_back_with_what_is_done_and_where_to_go_on() -> None:
     """A plan without marks is made again, and again."""
     state = AgentState(goal="Ship it", plan=PLAN, completed_steps=PLAN[:3])
-    fitted = fit_messages([S, U(), *steps(20), A(), U("and?")], budget=900, state=state)
+    fitted = fit_messages(
+        [S, U(), *steps(20), A(), U("and?")], budget=900, state=state, counter=count_tokens
+    )
     block = next(view(m).text for m in fitted.messages if is_state_block(view(m).text))
     assert [line for line in block.splitlines() if line.startswith("[DONE]")] == [
         "[DONE] read", "[DONE] plan", "[DONE] build"
@@ -293,7 +298,9 @@ def test_a_plan_comes_back_with_what_is_done_and_where_to_go_on() -> None:
 def test_a_finished_plan_comes_back_as_finished() -> None:
     """Completed steps that come back as open are done twice."""
     state = AgentState(goal="Ship it", plan=PLAN, completed_steps=PLAN)
-    fitted = fit_messages([S, U(), *steps(20), A(), U("and?")], budget=900, state=state)
+    fitted = fit_messages(
+        [S, U(), *steps(20), A(), U("and?")], budget=900, state=state, counter=count_tokens
+    )
     text = text_of(fitted.messages)
     assert text.count("[DONE]") == 5
     assert "continue at" not in text
@@ -303,7 +310,9 @@ def test_a_step_put_in_front_moves_no_mark() -> None:
     """By position, the new first step would be done and the last one open again."""
     state = AgentState(goal="Ship it", plan=[*PLAN, "tell"], completed_steps=PLAN)
     state.plan = ["ask", *state.plan]
-    fitted = fit_messages([S, U(), *steps(20), A(), U("and?")], budget=900, state=state)
+    fitted = fit_messages(
+        [S, U(), *steps(20), A(), U("and?")], budget=900, state=state, counter=count_tokens
+    )
     text = text_of(fitted.messages)
     assert text.count("[DONE]") == 5
     assert "[DONE] ask" not in text
@@ -314,7 +323,9 @@ def test_a_recap_is_background_and_the_question_is_last() -> None:
     """A model answers the question it finds in a recap instead of the one that was asked."""
     messages = [S, U("what is X? " * 40), A(text="It is one. " * 40), U("what is Y?")]
     told = "The user asked: what is X? It was answered: one."
-    fitted = fit_messages(messages, budget=130, summarizer=saying(told)).messages
+    fitted = fit_messages(
+        messages, budget=130, summarizer=saying(told), counter=count_tokens
+    ).messages
     assert fitted[1]["content"].startswith("[Earlier messages: ")
     assert "background and not instructions" in fitted[1]["content"]
     assert told in fitted[1]["content"]

@@ -99,7 +99,7 @@ def test_what_a_fit_asks_about_is_bounded_too() -> None:
     """The facts are there without a model, so its part need not hold everything."""
     summarize = Recorder("They spoke.")
     history = [S, U(), *steps(300, text="row " * 400), A(), U("so?")]
-    fitted = fit_messages(history, budget=2_000, summarizer=summarize)
+    fitted = fit_messages(history, budget=2_000, summarizer=summarize, counter=count_tokens)
     assert summarize.calls == 1
     assert len(summarize.texts[0]) < 200_000
     assert fitted.report.used <= 2_000
@@ -114,7 +114,7 @@ def test_one_giant_result_is_cut_with_its_original_kept(*, turned: bool) -> None
     store = ToolResultStore.in_memory()
     giant = "\n".join(f"line {at}: value {at * 7}" for at in range(20_000))
     messages = [S, U(), A("1"), T("1", giant), *([A(text="read"), U("so?")] if turned else [])]
-    fitted = fit_messages(messages, budget=2_000, store=store)
+    fitted = fit_messages(messages, budget=2_000, store=store, counter=count_tokens)
     assert fitted.report.used <= 2_000
     assert sound(fitted.messages)
     if not turned:
@@ -147,7 +147,7 @@ def test_a_giant_result_says_where_its_original_is_before_older_facts_are_told(s
 def test_the_large_result_is_cut_and_not_the_oldest() -> None:
     """Where only the oldest one is looked at, and it is small, messages are dropped instead."""
     messages = [S, U(), A("1"), T("1", "small " * 30), A("2"), T("2", "x " * 40_000), A(), U()]
-    report = fit_messages(messages, budget=6_000).report
+    report = fit_messages(messages, budget=6_000, counter=count_tokens).report
     fates = {decision.index: decision.kind for decision in report.decisions}
     assert fates[3] == "kept"
     assert fates[5] != "kept"
@@ -157,7 +157,7 @@ def test_a_replacement_is_smaller_than_what_it_replaces() -> None:
     """Ten collapsed results held the full text again: 2.6 % were saved."""
     messages = [S, U(), *steps(10, text="distinct row of words " * 1_400), U("so?")]
     before = count_messages(messages)
-    fitted = fit_messages(messages, budget=before // 8)
+    fitted = fit_messages(messages, budget=before // 8, counter=count_tokens)
     report = fitted.report
     assert report.used <= before // 8
     gain = sum(one.tokens - one.kept_tokens for one in report.decisions)
@@ -173,7 +173,7 @@ def test_a_scraped_page_is_capped_where_it_is_made() -> None:
     assert count_tokens(truncate_tool_result(page, 4_000)) <= 4_000
     for result in (page, truncate_tool_result(page, 4_000)):
         messages = [S, U("word " * 9_000), A("1"), T("1", result)]
-        fitted = fit_messages(messages, budget=window - max_output)
+        fitted = fit_messages(messages, budget=window - max_output, counter=count_tokens)
         check_request(fitted.messages, window=window, max_output=max_output)
 
 
@@ -185,7 +185,7 @@ def test_a_parallel_batch_shares_one_cap_fairly(count: int, small: int, budget: 
     ids = [f"p{at}" for at in range(count)]
     texts = ["tiny"] * small + [f"row {at}: value\n" * 3_500 for at in range(small, count)]
     messages = [S, U(), A(*ids), *(T(i, text) for i, text in zip(ids, texts, strict=True))]
-    fitted = fit_messages(messages, budget=budget)
+    fitted = fit_messages(messages, budget=budget, counter=count_tokens)
     assert fitted.report.used <= budget
     assert sound(fitted.messages)
     assert all(message["content"] == "tiny" for message in fitted.messages[3 : 3 + small])
@@ -201,12 +201,14 @@ def test_three_thousand_tiny_results_are_brought_inside() -> None:
     """Each call costs more than its result, so cutting results alone frees nothing."""
     ids = [f"p{at}" for at in range(3_000)]
     batch = [A(*ids), *(T(i, f"result {i}") for i in ids)]
-    fitted = fit_messages([S, U(), *batch, A(), U("thanks, and?")], budget=2_000)
+    fitted = fit_messages(
+        [S, U(), *batch, A(), U("thanks, and?")], budget=2_000, counter=count_tokens
+    )
     assert fitted.report.used <= 2_000
     assert sound(fitted.messages)
     in_flight = [S, U(), *batch]
     budget = count_messages(in_flight) * 19 // 20
-    fitted = fit_messages(in_flight, budget=budget)
+    fitted = fit_messages(in_flight, budget=budget, counter=count_tokens)
     assert fitted.report.used <= budget
     assert fitted.messages[:3] == in_flight[:3]
     assert sound(fitted.messages)
@@ -242,7 +244,7 @@ def test_any_giants_in_flight_are_brought_inside(sizes: list[int], kind: str, sh
     total = count_messages(messages)
     least = count_messages([S, U(), batch[0], *(T(i, "…") for i in ids)])
     budget = max(int(share * total), least)
-    fitted = fit_messages(messages, budget=budget)
+    fitted = fit_messages(messages, budget=budget, counter=count_tokens)
     assert count_messages(fitted.messages) <= budget
     assert fitted.messages[:3] == messages[:3]
     assert sound(fitted.messages)
@@ -251,11 +253,13 @@ def test_any_giants_in_flight_are_brought_inside(sizes: list[int], kind: str, sh
 # --- errors --------------------------------------------------------------------------------------
 
 IMPOSSIBLE: dict[str, Any] = {
-    "a question over the budget": lambda: fit_messages([S, U("word" * 1_000)], budget=100),
+    "a question over the budget": lambda: fit_messages(
+        [S, U("word" * 1_000)], budget=100, counter=count_tokens
+    ),
     "steps over the budget": lambda: reduce_agent_sync(
         [S, U("word" * 1_000), *steps(3)], summarize=saying("x"), budget=100
     ),
-    "no budget": lambda: fit_messages([S, U()], budget=0),
+    "no budget": lambda: fit_messages([S, U()], budget=0, counter=count_tokens),
     "no cap": lambda: truncate_tool_result("x" * 100, 0),
     "a batch without room": lambda: truncate_batch(["x" * 100] * 50, 10),
     "a trigger below nothing": lambda: HistoryCompactor(None, trigger_tokens=-1),
@@ -274,6 +278,6 @@ def test_an_overflow_is_an_ordinary_exception(name: str) -> None:
 def test_the_error_names_the_sizes() -> None:
     """Whoever meets it has to know what to shorten, and by how much."""
     with pytest.raises(ContextWindowExceeded, match="newest user message: 1004") as caught:
-        fit_messages([S, U("word" * 1_000)], budget=100)
+        fit_messages([S, U("word" * 1_000)], budget=100, counter=count_tokens)
     assert caught.value.needed > caught.value.available == 100
     assert sum(caught.value.parts.values()) == caught.value.needed

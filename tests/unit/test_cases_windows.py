@@ -65,7 +65,9 @@ def test_what_is_fitted_leaves_the_reserve_free(name: str) -> None:
     window, max_output, knobs, reserve = WINDOWS[name]
     made = ledger(window, max_output, **knobs)
     history = [S, *steps(60, text="row " * 3_000), A(), U("so?")]
-    fitted = fit_messages(history, budget=made.trajectory_budget(rag_in_scope=True))
+    fitted = fit_messages(
+        history, budget=made.trajectory_budget(rag_in_scope=True), counter=count_tokens
+    )
     assert check_request(fitted.messages, window=window, max_output=reserve) <= window - reserve
     assert fitted.changed is (count_messages(history) > window - reserve)
 
@@ -92,7 +94,9 @@ def test_overhead_over_the_window_is_none_left_and_not_no_limit() -> None:
     assert made.spendable == made.rag_budget == 0
     assert made.trajectory_budget(rag_in_scope=True) == 0
     with pytest.raises(ConfigurationError, match="budget must be a positive int"):
-        fit_messages([S, U()], budget=made.trajectory_budget(rag_in_scope=True))
+        fit_messages(
+            [S, U()], budget=made.trajectory_budget(rag_in_scope=True), counter=count_tokens
+        )
 
 
 @given(
@@ -159,7 +163,7 @@ def test_an_unknown_window_is_an_error_or_a_stated_fallback(llm: Any) -> None:
     assert resolve_window(llm, fallback=64_000) == Window(tokens=64_000, provenance="fallback")
     assert WindowBudget.for_run(llm=llm, cfg=WindowBudgetConfig()) is None
     with pytest.raises(ConfigurationError, match="budget, or the window"):
-        fit_messages([S, U()])
+        fit_messages([S, U()], counter=count_tokens)
     with pytest.raises(ConfigurationError, match="max_tokens is not set"):
         ContextConfig.for_window(None).validate()
 
@@ -216,9 +220,9 @@ def test_schemas_are_part_of_what_is_used() -> None:
     size = count_tools(tools, counter=count_tokens)
     assert size > 1_000
     with pytest.raises(ContextWindowExceeded) as caught:
-        fit_messages([S, *talk(5), U()], budget=1_000, tools=tools)
+        fit_messages([S, *talk(5), U()], budget=1_000, tools=tools, counter=count_tokens)
     assert caught.value.parts["tools and framing"] > 1_000
-    fitted = fit_messages([S, *talk(20), U()], budget=size + 400, tools=tools)
+    fitted = fit_messages([S, *talk(20), U()], budget=size + 400, tools=tools, counter=count_tokens)
     assert fitted.changed
     assert fitted.report.fixed["tools"] == size
     assert fitted.report.used == count_messages(fitted.messages, tools) <= size + 400
@@ -230,7 +234,7 @@ def test_everything_that_is_sent_is_counted_once() -> None:
     system = {"role": "system", "content": "rule " * 4_000}
     result = "value " * 33_000
     history = [system, U(), A("1"), T("1", result), A(), U("so?")]
-    used = fit_messages(history, budget=200_000, tools=tools).report.used
+    used = fit_messages(history, budget=200_000, tools=tools, counter=count_tokens).report.used
     parts = (
         count_tokens(result)
         + count_tokens("rule " * 4_000)

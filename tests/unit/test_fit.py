@@ -53,27 +53,29 @@ def test_a_role_in_which_nothing_can_be_told_is_refused(role: Any, door: Door) -
 def test_neither_budget_nor_window_is_refused() -> None:
     """An unknown window is not an unlimited one."""
     with pytest.raises(ConfigurationError, match="give a budget"):
-        fit_messages(_chat(1))
+        fit_messages(_chat(1), counter=count_tokens)
 
 
 def test_a_budget_over_the_window_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="window"):
-        fit_messages(_chat(1), budget=2_000, window=1_000)
+        fit_messages(_chat(1), budget=2_000, window=1_000, counter=count_tokens)
 
 
 def test_a_window_sets_the_output_aside() -> None:
-    report = fit_messages(_chat(1), window=8_000).report
+    report = fit_messages(_chat(1), window=8_000, counter=count_tokens).report
     assert (report.budget, report.reserve, report.window) == (4_000, 4_000, 8_000)
 
 
 def test_a_tuple_comes_back_as_a_tuple() -> None:
     messages = tuple(_chat(40))
-    assert fit_messages(messages, budget=10_000).messages is messages
-    assert isinstance(fit_messages(messages, budget=200).messages, tuple)
+    assert fit_messages(messages, budget=10_000, counter=count_tokens).messages is messages
+    assert isinstance(fit_messages(messages, budget=200, counter=count_tokens).messages, tuple)
 
 
 def test_the_report_adds_up_and_can_be_asked_what_if() -> None:
-    fitted = fit_messages(_chat(60), budget=400, tools=[{"name": "f", "description": "d"}])
+    fitted = fit_messages(
+        _chat(60), budget=400, tools=[{"name": "f", "description": "d"}], counter=count_tokens
+    )
     report = fitted.report
     assert sum(part.tokens for part in report.parts) == report.budget
     assert report.used == count_messages(fitted.messages, [{"name": "f", "description": "d"}])
@@ -84,8 +86,10 @@ def test_the_report_adds_up_and_can_be_asked_what_if() -> None:
 def test_a_question_brings_an_old_message_back_word_for_word() -> None:
     messages = _chat(200)
     messages[11] = {"role": "user", "content": "The walnut table has a scratch on its left leg."}
-    without = fit_messages(messages, budget=600).messages
-    fitted = fit_messages(messages, budget=600, question="Which leg of the walnut table?")
+    without = fit_messages(messages, budget=600, counter=count_tokens).messages
+    fitted = fit_messages(
+        messages, budget=600, question="Which leg of the walnut table?", counter=count_tokens
+    )
     assert messages[11] in fitted.messages
     assert messages[11] not in without
     assert "recalled" in {decision.reason for decision in fitted.report.decisions}
@@ -94,10 +98,10 @@ def test_a_question_brings_an_old_message_back_word_for_word() -> None:
 def test_lone_surrogates_are_repaired_even_when_everything_fits() -> None:
     """A message that cannot be encoded has no bytes to keep."""
     messages = [{"role": "user", "content": "ok \ud83d"}, {"role": "user", "content": "fine"}]
-    out = fit_messages(messages, budget=1_000).messages
+    out = fit_messages(messages, budget=1_000, counter=count_tokens).messages
     assert out == [{"role": "user", "content": "ok \ufffd"}, {"role": "user", "content": "fine"}]
     assert out[1] is messages[1]
-    assert fit_messages(out, budget=1_000).messages is out
+    assert fit_messages(out, budget=1_000, counter=count_tokens).messages is out
 
 
 def test_the_report_says_what_mending_did_to_which_message() -> None:
@@ -109,7 +113,7 @@ def test_the_report_says_what_mending_did_to_which_message() -> None:
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", **call}]},
         {"role": "user", "content": "Never mind \ud83d."},
     ]
-    fitted = fit_messages(broken, budget=1_000, repair=True)
+    fitted = fit_messages(broken, budget=1_000, repair=True, counter=count_tokens)
     assert [message["role"] for message in fitted.messages] == ["user", "assistant", "tool", "user"]
     report = fitted.report
     fates = [(one.index, one.kind, one.reason) for one in report.decisions]
@@ -251,7 +255,10 @@ def test_a_number_that_somebody_says_is_no_note() -> None:
     """A heading of a number alone would take every number for what an earlier fit wrote."""
     said = [_one("user", "42"), _one("assistant", "Of what? " * 40), _one("user", "3\nmetres. ")]
     fitted = fit_messages(
-        [*_chat(9)[:1], *said, _one("user", "7")], budget=60, prompts=_NUMBERS_FIRST
+        [*_chat(9)[:1], *said, _one("user", "7")],
+        budget=60,
+        prompts=_NUMBERS_FIRST,
+        counter=count_tokens,
     )
     assert fitted.messages[-2:] == [said[-1], _one("user", "7")]
 

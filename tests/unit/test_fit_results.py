@@ -9,6 +9,7 @@ import pytest
 
 from muntin.conversations.fit import afit_messages, fit_messages
 from muntin.counting.message_counts import count_messages
+from muntin.counting.tokens import count_tokens
 from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def _job(at: int) -> str:
 def test_the_next_page_supersedes_no_page(text: Callable[[int], str], door: Door) -> None:
     """It comes from the same call, and four pages of five would be gone with all they say."""
     given = _again(*map(text, range(6)))
-    fitted = door(fit_messages, afit_messages, given, budget=count_messages(given) - 1)
+    fitted = door(
+        fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
+    )
     assert "superseded" not in [one.reason for one in fitted.report.decisions]
 
 
@@ -145,14 +148,18 @@ def test_the_next_page_supersedes_no_page(text: Callable[[int], str], door: Door
 def test_what_was_read_again_is_superseded(text: Callable[[int], str], door: Door) -> None:
     """A file after an edit and the state of a job say all that is still true."""
     given = _again(*map(text, range(6)))
-    fitted = door(fit_messages, afit_messages, given, budget=count_messages(given) - 1)
+    fitted = door(
+        fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
+    )
     assert [one.reason for one in fitted.report.decisions].count("superseded") == 5
 
 
 def test_pages_that_go_leave_their_facts(door: Door) -> None:
     """A bare mark for a page is what the reader of all pages cannot use."""
     given = _again(*map(_page, range(6)))
-    fitted = door(fit_messages, afit_messages, given, budget=count_messages(given) - 1)
+    fitted = door(
+        fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
+    )
     told = "\n".join([view(one).text for one in fitted.messages])
     told += "\n".join([one.text for one in _results(fitted.messages)])
     assert all(f"T-{at}00" in told for at in range(6))
@@ -162,5 +169,5 @@ def test_a_call_that_came_to_nothing_supersedes_nothing() -> None:
     """A second try that failed, or is still under way, says less than the first."""
     text = "\n".join(f"line {k} of the file" for k in range(40))
     for given in (_again(text, "Error: no such file"), _again(text, "")[:-3]):
-        fitted = fit_messages(given, budget=count_messages(given) - 1)
+        fitted = fit_messages(given, budget=count_messages(given) - 1, counter=count_tokens)
         assert "superseded" not in [one.reason for one in fitted.report.decisions]

@@ -138,12 +138,14 @@ def _compact(summarize: Any) -> tuple[str, str]:
 
 
 def _fit(summarize: Any) -> tuple[str, str]:
-    fitted = fit_messages(TALK, budget=700, summarizer=summarize)
+    fitted = fit_messages(TALK, budget=700, summarizer=summarize, counter=count_tokens)
     return text_of(fitted.messages), "\n".join(fitted.report.notes)
 
 
 def _afit(summarize: Any) -> tuple[str, str]:
-    fitted = asyncio.run(afit_messages(TALK, budget=700, summarizer=summarize))
+    fitted = asyncio.run(
+        afit_messages(TALK, budget=700, summarizer=summarize, counter=count_tokens)
+    )
     return text_of(fitted.messages), "\n".join(fitted.report.notes)
 
 
@@ -282,9 +284,11 @@ def test_requests_fit_the_window_of_the_summariser(entry: str, window: int, scri
     budget = max(map(count_tokens, steps)) * 6
     run: dict[str, Callable[[Any], object]] = {
         "HistoryCompactor": lambda llm: HistoryCompactor(llm, trigger_tokens=400).compact(talk),
-        "fit_messages": lambda llm: fit_messages(talk, budget=budget, summarizer=llm),
+        "fit_messages": lambda llm: fit_messages(
+            talk, budget=budget, summarizer=llm, counter=count_tokens
+        ),
         "afit_messages": lambda llm: asyncio.run(
-            afit_messages(talk, budget=budget, summarizer=llm)
+            afit_messages(talk, budget=budget, summarizer=llm, counter=count_tokens)
         ),
         "reduce_agent": lambda llm: asyncio.run(reduce_agent(talk, summarize=llm, budget=budget)),
         "reduce_plan": lambda llm: asyncio.run(reduce_plan(steps, summarize=llm, budget=budget)),

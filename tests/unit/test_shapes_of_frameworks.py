@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from muntin import ContextWindowExceeded, count_messages, fit_messages
+from muntin.counting.tokens import count_tokens
 from muntin.messages import pairing_problems, repair, shape_of, view
 from muntin.testing import check_openai_responses
 
@@ -112,7 +113,7 @@ def test_a_conversation_of_a_framework_is_fitted_in_its_own_shape(name: str) -> 
     cut = 0
     for budget in range(60, whole + 60, 97):
         try:
-            fitted = fit_messages(chat, budget=budget)
+            fitted = fit_messages(chat, budget=budget, counter=count_tokens)
         except ContextWindowExceeded:
             continue
         cut += fitted.changed
@@ -123,7 +124,7 @@ def test_a_conversation_of_a_framework_is_fitted_in_its_own_shape(name: str) -> 
             check_openai_responses({"input": fitted.messages})
     assert cut
     assert chat == before
-    assert fit_messages(chat, budget=whole).messages is chat
+    assert fit_messages(chat, budget=whole, counter=count_tokens).messages is chat
 
 
 @pytest.mark.parametrize("name", CHATS)

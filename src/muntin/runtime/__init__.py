@@ -1,13 +1,16 @@
 """Flows, judgement of summaries, threads and files.
 
-It decides how a policy that asks a model runs sync and async, whether a summary may be used, and
-how files are replaced safely. It imports `messages` and everything below.
+It decides how a policy that asks a model runs sync and async, how entry points share parameters,
+whether a summary may be used, and how files are replaced safely. It imports `messages` and
+everything below.
 """
 
 from __future__ import annotations
 
+from muntin.runtime.arguments import arguments_of
 from muntin.runtime.calls import Call, CallFlow, aperform, method_call, perform, sleep_call
 from muntin.runtime.comparing import Same, are_equal, characters_of, common_start, remembered
+from muntin.runtime.driving import adrive, drive
 from muntin.runtime.files import (
     discard_leftovers,
     exclusive,
@@ -49,13 +52,16 @@ __all__ = (
     "Summarizer",
     "SummaryFault",
     "SummaryRequest",
+    "adrive",
     "aperform",
     "are_equal",
+    "arguments_of",
     "arun",
     "bare_summary",
     "characters_of",
     "common_start",
     "discard_leftovers",
+    "drive",
     "exclusive",
     "fair_limit",
     "fair_shares",

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator
-from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from muntin.errors import ConfigurationError, is_control_flow
+from muntin.errors import ConfigurationError
+from muntin.runtime.driving import adrive, drive
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -69,22 +69,7 @@ def perform(flow: CallFlow[ResultT]) -> ResultT:
     Raises:
         ConfigurationError: An operation is async only; otherwise what the policy raises.
     """
-    with closing(flow):
-        try:
-            call = next(flow)
-            while True:
-                try:
-                    answer = call.plain()
-                    if inspect.isawaitable(answer):
-                        _refuse(answer)
-                except Exception as error:
-                    if is_control_flow(error):
-                        raise
-                    call = flow.throw(error)
-                else:
-                    call = flow.send(answer)
-        except StopIteration as end:
-            return cast("ResultT", end.value)
+    return drive(flow, _answer)
 
 
 async def aperform(flow: CallFlow[ResultT]) -> ResultT:
@@ -93,24 +78,21 @@ async def aperform(flow: CallFlow[ResultT]) -> ResultT:
     Raises:
         Exception: What the policy raises.
     """
+    return await adrive(flow, _aanswer)
+
+
+def _answer(call: Call) -> Any:
+    answer = call.plain()
+    if inspect.isawaitable(answer):
+        _refuse(answer)
+    return answer
+
+
+async def _aanswer(call: Call) -> Any:
     import asyncio
 
-    with closing(flow):
-        try:
-            call = next(flow)
-            while True:
-                try:
-                    answer = await (call.twin() if call.twin else asyncio.to_thread(call.plain))
-                    if inspect.isawaitable(answer):
-                        answer = await answer
-                except Exception as error:
-                    if is_control_flow(error):
-                        raise
-                    call = flow.throw(error)
-                else:
-                    call = flow.send(answer)
-        except StopIteration as end:
-            return cast("ResultT", end.value)
+    answer = await (call.twin() if call.twin else asyncio.to_thread(call.plain))
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _refuse(answer: Any) -> None:

@@ -1,23 +1,23 @@
 """Run a policy that needs summaries, once for plain callers and once for async ones.
 
 A policy is a generator: it yields a `SummaryRequest`, is sent the summary, and returns its result.
-It knows nothing of threads, loops or models, so there is one policy and no async twin of it. The
-drivers `run` and `arun` answer the requests and *throw* whatever a summariser raises into the
-policy, where "keep the original when summarising fails" is an ordinary `try`.
+It knows nothing of threads, loops or models, so there is one policy and no async twin of it. `run`
+and `arun` answer the requests and throw what a summariser raises into the policy, where "keep the
+original when summarising fails" is an ordinary `try`.
 
-`summarizer_of` is the one place that knows what people hand over as a summariser. It does not
-judge summaries and does not retry: that is the policy's business.
+`summarizer_of` alone decides what may be given as a summariser. It does not judge summaries and
+does not retry: the policy does.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
-from muntin.errors import ConfigurationError, SummaryError, is_control_flow
+from muntin.errors import ConfigurationError, SummaryError
+from muntin.runtime.driving import adrive, drive
 from muntin.runtime.threads import in_thread
 
 __all__ = (
@@ -156,20 +156,7 @@ def run(flow: Flow[ResultT], summarize: AnySummarizer, *, timeout: float | None 
     ```
     """
     summarizer = summarizer_of(summarize, timeout=timeout)
-    with closing(flow):
-        try:
-            request = next(flow)
-            while True:
-                try:
-                    reply = summarizer.answer(request)
-                except Exception as error:
-                    if is_control_flow(error):
-                        raise
-                    request = flow.throw(error)  # the policy decides what it means
-                else:
-                    request = flow.send(reply)
-        except StopIteration as end:
-            return cast("ResultT", end.value)
+    return drive(flow, summarizer.answer)
 
 
 async def arun(
@@ -180,20 +167,7 @@ async def arun(
     Cancellation is not an error of the summariser: it is raised again and closes the policy.
     """
     summarizer = summarizer_of(summarize, timeout=timeout)
-    with closing(flow):
-        try:
-            request = next(flow)
-            while True:
-                try:
-                    reply = await summarizer.aanswer(request)
-                except Exception as error:
-                    if is_control_flow(error):
-                        raise
-                    request = flow.throw(error)  # the policy decides what it means
-                else:
-                    request = flow.send(reply)
-        except StopIteration as end:
-            return cast("ResultT", end.value)
+    return await adrive(flow, summarizer.aanswer)
 
 
 def summarizer_of(given: AnySummarizer, *, timeout: float | None = None) -> Summarizer:

@@ -12,15 +12,16 @@ text takes its place. It is not decided here which results of a conversation are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from muntin.counting import checked_counter, checked_tokens, count_tokens, truncate_to_tokens
+from muntin.counting import checked_counter, checked_tokens, truncate_to_tokens
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import (
     SummaryRequest,
+    arguments_of,
     arun,
     bare_summary,
     fault_of,
@@ -86,15 +87,42 @@ class ShortenedResult:
         return self.tokens < self.original_tokens
 
 
-def truncate_tool_result(
-    result: str,
-    max_tokens: int = 1000,
-    *,
-    counter: AnyCounter = count_tokens,
-    store: ToolResultStore | None = None,
-    summarizer: AnySummarizer | None = None,
-    name: str = "",
-    prompts: PromptRegistry = DEFAULT_PROMPTS,
+@dataclass(frozen=True, eq=False)
+class ShortenRequest:
+    """The arguments of `truncate_tool_result`, which describes them."""
+
+    result: str
+    max_tokens: int = 1000
+    _: KW_ONLY
+    counter: AnyCounter = None
+    model: object = None
+    store: ToolResultStore | None = None
+    summarizer: AnySummarizer | None = None
+    name: str = ""
+    prompts: PromptRegistry | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.limit, self.count
+
+    @cached_property
+    def limit(self) -> int:
+        """Tokens the text may take."""
+        return checked_tokens(self.max_tokens, "max_tokens")
+
+    @cached_property
+    def count(self) -> TokenCounter:
+        """The counter of texts."""
+        return checked_counter(self.counter, model=self.model)
+
+    @property
+    def words(self) -> PromptRegistry:
+        """The words of markers and instructions."""
+        return self.prompts or DEFAULT_PROMPTS
+
+
+@arguments_of(ShortenRequest)
+def truncate_tool_result(  # noqa: D417 - the fields of the request are its arguments
+    request: ShortenRequest,
 ) -> str:
     r"""Shorten a tool result to a number of tokens, marker included.
 
@@ -104,14 +132,16 @@ def truncate_tool_result(
     Args:
         result: What the tool returned. Lone surrogates are replaced.
         max_tokens: Tokens the text may take by `counter`, 1 or more.
-        counter: How to count.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         store: Keeps the original, to be read with `read_tool_result`. None keeps it nowhere, and
             the marker reports it.
         summarizer: Anything `flow.summarizer_of` takes. It reads an excerpt of at most eight times
             `max_tokens`; an empty, failing or overlong summary is replaced by the excerpt. None
             shortens without a model, and then valid JSON stays valid JSON.
         name: The tool, for the summariser and for errors.
-        prompts: The words of markers.
+        prompts: The words of markers; None takes the built-in English ones.
 
     Raises:
         ConfigurationError: `max_tokens` is below 1.
@@ -132,45 +162,27 @@ def truncate_tool_result(
     #> ValueError: no such flight
     ```
     """
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
-    return run(flow, summarizer or _nobody).text
+    return run(_shortening(request), request.summarizer or _unasked).text
 
 
-async def atruncate_tool_result(
-    result: str,
-    max_tokens: int = 1000,
-    *,
-    counter: AnyCounter = count_tokens,
-    store: ToolResultStore | None = None,
-    summarizer: AnySummarizer | None = None,
-    name: str = "",
-    prompts: PromptRegistry = DEFAULT_PROMPTS,
-) -> str:
+@arguments_of(ShortenRequest)
+async def atruncate_tool_result(request: ShortenRequest) -> str:
     """Shorten a tool result as `truncate_tool_result` does, without blocking on the summariser."""
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
-    return (await arun(flow, summarizer or _nobody)).text
+    return (await arun(_shortening(request), request.summarizer or _unasked)).text
 
 
-def shorten_tool_result(
-    result: str,
-    max_tokens: int = 1000,
-    *,
-    counter: AnyCounter = count_tokens,
-    store: ToolResultStore | None = None,
-    summarizer: AnySummarizer | None = None,
-    name: str = "",
-    prompts: PromptRegistry = DEFAULT_PROMPTS,
-) -> ShortenedResult:
+@arguments_of(ShortenRequest)
+def shorten_tool_result(request: ShortenRequest) -> ShortenedResult:
     """Shorten a tool result as `truncate_tool_result` does, and return the outcome."""
-    flow = _shortening(result, max_tokens, counter, store, name, prompts, summarizer)
-    return run(flow, summarizer or _nobody)
+    return run(_shortening(request), request.summarizer or _unasked)
 
 
 def truncate_batch(
     results: Sequence[str],
     max_tokens: int,
     *,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
+    model: object = None,
     store: ToolResultStore | None = None,
     name: str = "",
     prompts: PromptRegistry = DEFAULT_PROMPTS,
@@ -183,7 +195,8 @@ def truncate_batch(
     Args:
         results: What the calls returned, in their order.
         max_tokens: Tokens of all texts, each counted alone and summed.
-        counter: How to count.
+        counter: As in `truncate_tool_result`.
+        model: As in `truncate_tool_result`.
         store: As in `truncate_tool_result`.
         name: As in `truncate_tool_result`.
         prompts: The words of markers.
@@ -206,8 +219,8 @@ def truncate_batch(
     #> [2, 255, 260]
     ```
     """
-    max_tokens = _limit(max_tokens)
-    counter = checked_counter(counter)
+    max_tokens = checked_tokens(max_tokens, "max_tokens")
+    counter = checked_counter(counter, model=model)
     sizes = [counter(clean_text(result)) for result in results]
     if sum(sizes) <= max_tokens:
         return [clean_text(result) for result in results]
@@ -228,44 +241,31 @@ def truncate_batch(
     return shortened
 
 
-def _nobody(text: str, instruction: str) -> str:  # pragma: no cover - a flow that never asks
+def _unasked(text: str, instruction: str) -> str:  # pragma: no cover - a flow that never asks
     raise NotImplementedError
 
 
-def _limit(max_tokens: object) -> int:
-    return checked_tokens(max_tokens, "max_tokens")
-
-
-def _shortening(
-    result: str,
-    max_tokens: int,
-    counter: AnyCounter,
-    store: ToolResultStore | None,
-    name: str,
-    prompts: PromptRegistry,
-    summarizer: AnySummarizer | None,
-) -> Flow[ShortenedResult]:
+def _shortening(request: ShortenRequest) -> Flow[ShortenedResult]:
     """Choose the text in place of a result; ask for a summary if a summariser is given."""
-    max_tokens = _limit(max_tokens)
-    counter = checked_counter(counter)
-    text = clean_text(result)
+    max_tokens, counter, prompts = request.limit, request.count, request.words
+    text = clean_text(request.result)
     size = counter(text)
     if size <= max_tokens:
         return ShortenedResult(text=text, tokens=size, original_tokens=size)
-    original = original_of(result, text, size, store, prompts)
+    original = original_of(request.result, text, size, request.store, prompts)
     problem = ""
-    if summarizer is not None:
-        request = _summary_request(original, max_tokens, counter, name, prompts, summarizer)
-        summary, problem = yield from _judged(request, original.body, counter)
+    if request.summarizer is not None:
+        asked = _summary_request(original, request, request.summarizer)
+        summary, problem = yield from _judged(asked, original.body, counter)
         line = marker("marker_summary", original, prompts)
-        told = f"{line}\n{summary}"
-        if summary and counter(told) <= max_tokens:
-            return _outcome(told, original, counter)
+        recap = f"{line}\n{summary}"
+        if summary and counter(recap) <= max_tokens:
+            return _outcome(recap, original, counter)
         problem = problem or "the summary is too long"
     shown = _excerpt(original, max_tokens, counter, prompts)
     if shown is None:
         raise ContextWindowExceeded(
-            f"a shortened result of the tool {name or 'in question'}",
+            f"a shortened result of the tool {request.name or 'in question'}",
             needed=counter("…"),
             available=max_tokens,
         )
@@ -299,18 +299,14 @@ def _outcome(
 
 
 def _summary_request(
-    original: Original,
-    max_tokens: int,
-    counter: TokenCounter,
-    name: str,
-    prompts: PromptRegistry,
-    summarizer: AnySummarizer,
+    original: Original, request: ShortenRequest, summarizer: AnySummarizer
 ) -> SummaryRequest:
     """Write a request that fits the summariser's window, instruction and answer included."""
+    max_tokens, counter, prompts = request.limit, request.count, request.words
     window, output = window_of(summarizer, otherwise=_UNKNOWN_WINDOW)
     room = max(1, max_tokens - counter(marker("marker_summary", original, prompts)))
     room = min(room, max(1, window // 3))
-    instruction = prompts.render("tool_result.extract", name=name or "?", max_tokens=room)
+    instruction = prompts.render("tool_result.extract", name=request.name or "?", max_tokens=room)
     answer = max(room, min(output or 0, window // 2))
     most = int(_WINDOW_SHARE * window) - answer - counter(instruction)
     most = max(1, min(_SUMMARY_INPUT * max_tokens, most))

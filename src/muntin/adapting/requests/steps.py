@@ -1,19 +1,19 @@
 """Run one policy from sync and from async code.
 
-A policy is a generator. It yields steps (fit these messages, call that model), is sent the result
-of each, and an exception of a step is thrown into it. `drive` and `adrive` are the only difference
-between a sync and an async entry point.
+A policy yields steps: fit these messages, call that model. Each step knows how it is done from sync
+and from async code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from muntin.adapting.workers import off_loop
 from muntin.conversations import FittedMessages, afit_messages, fit_messages
+from muntin.runtime import adrive as adrive_flow
+from muntin.runtime import drive as drive_flow
 
 __all__ = ("Fit", "Policy", "Step", "adrive", "drive")
 
@@ -38,18 +38,7 @@ Policy: TypeAlias = Generator[Step, Any, ResultT]
 
 def drive(policy: Policy[ResultT]) -> ResultT:
     """Run a policy to its end."""
-    with closing(policy):
-        try:
-            step = next(policy)
-            while True:
-                try:
-                    result = step.do()
-                except Exception as error:  # noqa: BLE001 - the policy decides what it means
-                    step = policy.throw(error)
-                else:
-                    step = policy.send(result)
-        except StopIteration as end:
-            return cast("ResultT", end.value)
+    return drive_flow(policy, lambda step: step.do())
 
 
 async def adrive(policy: Policy[ResultT], *, size: int = 0) -> ResultT:
@@ -59,43 +48,9 @@ async def adrive(policy: Policy[ResultT], *, size: int = 0) -> ResultT:
         policy: The policy.
         size: Characters it works on; above `workers.LARGE` its own work is done in a thread.
     """
-    resume: Callable[[], Any] = lambda: next(policy)  # noqa: E731 - replaced below
-    try:
-        while True:
-            ended, value = await off_loop(_until_step(resume), size=size)
-            if ended:
-                return cast("ResultT", value)
-            try:
-                result = await cast("Step", value).ado()
-            except Exception as error:  # noqa: BLE001 - the policy decides what it means
-                resume = _throwing(policy, error)
-            else:
-                resume = _sending(policy, result)
-    finally:
-        if not getattr(
-            policy, "gi_running", False
-        ):  # a cancelled call leaves the thread to end by itself
-            policy.close()
-
-
-def _until_step(resume: Callable[[], Any]) -> Callable[[], tuple[bool, Any]]:
-    """Return work that ends with the next step or the result; a future carries no StopIteration."""
-
-    def work() -> tuple[bool, Any]:
-        try:
-            return False, resume()
-        except StopIteration as end:
-            return True, end.value
-
-    return work
-
-
-def _throwing(policy: Policy[Any], error: Exception) -> Callable[[], Any]:
-    return lambda: policy.throw(error)
-
-
-def _sending(policy: Policy[Any], result: Any) -> Callable[[], Any]:
-    return lambda: policy.send(result)
+    return await adrive_flow(
+        policy, lambda step: step.ado(), work=lambda work: off_loop(work, size=size)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,13 @@ from muntin.conversations.fitting.account import report_of
 from muntin.conversations.fitting.draft import Draft, Plan
 from muntin.conversations.fitting.entries import entries_of, transcript_line
 from muntin.conversations.fitting.escalation import require_room, shrink
+from muntin.conversations.fitting.request import FitRequest
 from muntin.conversations.fitting.rule_section import rules_of_what_is_out
 from muntin.conversations.fitting.shortening import shorten_held, shortener
 
 __all__ = (
     "Draft",
+    "FitRequest",
     "Plan",
     "entries_of",
     "report_of",

@@ -165,9 +165,9 @@ def test_code_outside_a_folder_imports_only_what_the_folder_exports() -> None:
 
 def test_a_planted_deep_import_is_found(copy: Path) -> None:
     """A check that finds nothing in any tree guards nothing."""
-    _plant(copy / "src" / "muntin" / "window.py", "import muntin.passages.allocation")
+    _plant(copy / "src" / "muntin" / "window.py", "import muntin.passages.placing.allocation")
 
-    assert _deep_imports(copy) == ["src/muntin/window.py: muntin.passages.allocation"]
+    assert _deep_imports(copy) == ["src/muntin/window.py: muntin.passages.placing.allocation"]
 
 
 def test_every_folder_says_what_it_decides_and_lists_its_exports() -> None:

@@ -26,8 +26,8 @@ from muntin import (
     mmr_select,
     tokens_of,
 )
-from muntin.passages.allocation import allocate
-from muntin.passages.selection import relevance_of
+from muntin.passages.placing import allocate
+from muntin.passages.selecting.selection import relevance_of
 from muntin.testing import ScriptedLLM
 
 if TYPE_CHECKING:

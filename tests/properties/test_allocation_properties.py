@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muntin.passages.allocation import allocate
+from muntin.passages.placing import allocate
 from muntin.runtime import split
 
 names = ("memory", "rag", "tool", "history")

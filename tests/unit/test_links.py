@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from muntin import Candidate, ContextBuilder, ContextConfig, select
-from muntin.passages.links import Links
-from muntin.passages.names import names_of, phrase
+from muntin.passages.selecting.links import Links
+from muntin.passages.selecting.names import names_of, phrase
 from muntin.passages.sources import Gathered
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from muntin import (
     mmr_select,
     select,
 )
-from muntin.passages.numerals import Numerals
-from muntin.passages.similarity import unit_rows
+from muntin.passages.selecting.numerals import Numerals
+from muntin.passages.selecting.similarity import unit_rows
 
 if TYPE_CHECKING:
     from muntin.passages.assembled import AssembledContext

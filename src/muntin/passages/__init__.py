@@ -9,9 +9,7 @@ from muntin.passages.assembled import AssembledContext
 from muntin.passages.builder import ContextBuilder
 from muntin.passages.candidates import Candidate, Embedding, RetrievalResult, Scope
 from muntin.passages.layout import Item, Layout, Section
-from muntin.passages.ranking import rank
-from muntin.passages.selection import Selection, mmr_select, select
-from muntin.passages.similarity import WordOverlap
+from muntin.passages.selecting import Selection, WordOverlap, mmr_select, rank, select
 from muntin.passages.sources import (
     CallableSource,
     ContextSource,

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from muntin.passages.layout import Dress, Item
-    from muntin.passages.placement import Placement
-    from muntin.passages.ranking import Ranking
-    from muntin.passages.table import Frame
+    from muntin.passages.placing import Frame, Placement
+    from muntin.passages.selecting import Ranking
 
 __all__ = ("Sheet", "account_for")
 

@@ -16,11 +16,10 @@ from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.passages.account import Sheet, account_for
 from muntin.passages.assembled import AssembledContext
 from muntin.passages.layout import Dress, Layout
-from muntin.passages.placement import measure, place
-from muntin.passages.ranking import rank
+from muntin.passages.placing import Frame, measure, place
+from muntin.passages.selecting import rank
 from muntin.passages.sources import agather, check_sources, gather
 from muntin.passages.splitting import split_strings
-from muntin.passages.table import Frame
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.text import clean_text
 
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from muntin.counting import AnyCounter
     from muntin.passages.candidates import Candidate, Embedding, Scope
     from muntin.passages.layout import Item
-    from muntin.passages.placement import Placement
-    from muntin.passages.ranking import Ranking
+    from muntin.passages.placing import Placement
+    from muntin.passages.selecting import Ranking
     from muntin.passages.sources import ContextSource, Gathered
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport

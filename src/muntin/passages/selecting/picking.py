@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.passages.links import Link
+from muntin.passages.selecting.links import Link
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from muntin.passages.links import Links
-    from muntin.passages.similarity import Mask, Measure, Row
+    from muntin.passages.selecting.links import Links
+    from muntin.passages.selecting.similarity import Mask, Measure, Row
 
 __all__ = ("Course", "Picking")
 

@@ -22,9 +22,9 @@ import numpy as np
 
 from muntin.errors import ConfigurationError
 from muntin.passages.candidates import Candidate, candidate_of
-from muntin.passages.links import Link, Links
-from muntin.passages.picking import Picking
-from muntin.passages.similarity import cosines_to, measure_of
+from muntin.passages.selecting.links import Link, Links
+from muntin.passages.selecting.picking import Picking
+from muntin.passages.selecting.similarity import cosines_to, measure_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from muntin.passages.candidates import Embedding
-    from muntin.passages.picking import Course
-    from muntin.passages.similarity import Row, Similarity
+    from muntin.passages.selecting.picking import Course
+    from muntin.passages.selecting.similarity import Row, Similarity
 
     Relevance = NDArray[np.float64]
 

@@ -113,7 +113,7 @@ def phrase(text: str) -> str:
     """Return a text as stemmed words, with a space before and after each.
 
     ```python
-    from muntin.passages.names import phrase
+    from muntin.passages.selecting.names import phrase
 
     print(phrase("Blauer Reiter") in phrase("Die Bilder des Blauen Reiters."))
     #> True
@@ -131,7 +131,7 @@ def names_of(candidate: Candidate) -> tuple[str, ...]:
 
     ```python
     from muntin import Candidate
-    from muntin.passages.names import names_of
+    from muntin.passages.selecting.names import names_of
 
     print(names_of(Candidate("Ada Lovelace (1815-1852) wrote the first program.")))
     #> (' ada lovelac ',)

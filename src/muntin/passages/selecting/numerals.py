@@ -32,7 +32,7 @@ class Numerals:
     """Distinguish texts by their numbers; each text is cut into words once, when it is asked for.
 
     ```python
-    from muntin.passages.numerals import Numerals
+    from muntin.passages.selecting.numerals import Numerals
 
     texts = [
         "the total of order 17 is 40 euros",

@@ -14,7 +14,7 @@ from muntin.text import sentences
 
 if TYPE_CHECKING:
     from muntin.passages.layout import Item
-    from muntin.passages.table import Table
+    from muntin.passages.placing.table import Table
 
 __all__ = ("fill_up", "shorten_best")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import numpy as np
 
-from muntin.passages.numerals import Numerals
+from muntin.passages.selecting.numerals import Numerals
 from muntin.text import shingles
 
 if TYPE_CHECKING:

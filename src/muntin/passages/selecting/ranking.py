@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from muntin.passages.links import Link
-from muntin.passages.selection import relevance_of, select
+from muntin.passages.selecting.links import Link
+from muntin.passages.selecting.selection import relevance_of, select
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from muntin.config import ContextConfig
     from muntin.passages.candidates import Candidate, Embedding
-    from muntin.passages.selection import DropReason, Selection
+    from muntin.passages.selecting.selection import DropReason, Selection
 
 __all__ = ("Offer", "Ranking", "Refusal", "rank")
 

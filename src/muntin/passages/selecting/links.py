@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from muntin.passages.names import names_of, phrase
+from muntin.passages.selecting.names import names_of, phrase
 from muntin.text import content_words
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Links:
 
     ```python
     from muntin import Candidate
-    from muntin.passages.links import Links
+    from muntin.passages.selecting.links import Links
 
     pool = [Candidate("Scott Derrickson directed Sinister."), Candidate("Sinister is a film.")]
     links = Links(pool, "Who is Scott Derrickson?", link_weight=0.6, coverage_weight=0.0)

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from muntin.errors import ContextWindowExceeded
-from muntin.passages.allocation import Allocation, Share, allocate
 from muntin.passages.layout import Item
-from muntin.passages.shortening import fill_up, shorten_best
-from muntin.passages.table import Frame, Table
-from muntin.passages.windows import place_windows
+from muntin.passages.placing.allocation import Allocation, Share, allocate
+from muntin.passages.placing.shortening import fill_up, shorten_best
+from muntin.passages.placing.table import Frame, Table
+from muntin.passages.placing.windows import place_windows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from muntin.config import ContextConfig
     from muntin.passages.layout import Dress, Page
-    from muntin.passages.ranking import Ranking
+    from muntin.passages.selecting.ranking import Ranking
 
 __all__ = ("Frame", "Placement", "measure", "place")
 

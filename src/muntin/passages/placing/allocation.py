@@ -90,7 +90,7 @@ def allocate(
             it sources take turns item by item, by name; an item larger than the region takes none.
 
     ```python
-    from muntin.passages.allocation import allocate
+    from muntin.passages.placing import allocate
 
     costs = {"memory": [10], "rag": [30, 30, 30]}
     shares = allocate(costs, region=100, ratios={"memory": 1, "rag": 1}).shares

@@ -11,14 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from muntin.passages.names import is_title, phrase
+from muntin.passages.selecting.names import is_title, phrase
 from muntin.text import content_words, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from muntin.passages.layout import Item
-    from muntin.passages.table import Table
+    from muntin.passages.placing.table import Table
 
 __all__ = ("place_windows",)
 

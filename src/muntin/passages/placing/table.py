@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from muntin.passages.candidates import Candidate
     from muntin.passages.layout import Dress, Page
-    from muntin.passages.ranking import Ranking
+    from muntin.passages.selecting.ranking import Ranking
 
 __all__ = ("Frame", "Table")
 

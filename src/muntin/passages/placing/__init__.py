@@ -1,0 +1,12 @@
+"""Which ranked candidates are placed, whole or shortened, so that the joined text fits the budget.
+
+It divides the budget among sources, shortens passages, and counts the joined text.
+"""
+
+from __future__ import annotations
+
+from muntin.passages.placing.allocation import allocate
+from muntin.passages.placing.placement import Placement, measure, place
+from muntin.passages.placing.table import Frame
+
+__all__ = ("Frame", "Placement", "allocate", "measure", "place")

@@ -19,10 +19,10 @@ from muntin.config import CompactionConfig, ContextConfig, WindowBudgetConfig
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
 from muntin.counting.anchored import AnchoredCounter
+from muntin.counting.charges.tool_schemas import count_tools
 from muntin.counting.counters import CounterWarning, counter_for
 from muntin.counting.message_counts import MessageCounts, count_messages
 from muntin.counting.tokens import count_tokens
-from muntin.counting.tool_schemas import count_tools
 from muntin.errors import ConfigurationError, ContextWindowExceeded
 from muntin.testing import ScriptedLLM, check_request
 from muntin.window import Window, WindowBudget, resolve_window

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from counters import characters
 from muntin.counting.anchored import AnchoredCounter
+from muntin.counting.charges.message_tokens import count_view
 from muntin.counting.message_counts import MessageCounts
-from muntin.counting.message_tokens import count_view
 from muntin.counting.tokens import count_tokens
 from muntin.messages.message import Message
 from muntin.messages.shapes import view

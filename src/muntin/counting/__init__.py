@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from muntin.counting.anchored import AnchoredCounter
 from muntin.counting.characters import CLASSES, LETTER_CLASSES, ONE_TOKEN_RANGES, class_table
+from muntin.counting.charges.measured import Conversation, Measured
+from muntin.counting.charges.media_tokens import media_tokens
+from muntin.counting.charges.sums import tokens_of
+from muntin.counting.charges.tool_schemas import count_tools
 from muntin.counting.checks import AnyCounter, checked_counter, checked_tokens, require_whole
 from muntin.counting.counters import (
     EstimateCounter,
@@ -25,8 +29,6 @@ from muntin.counting.framing import (
     framing_of_name,
     with_framing,
 )
-from muntin.counting.measured import Conversation, Measured
-from muntin.counting.media_tokens import media_tokens
 from muntin.counting.message_counts import (
     MessageCounts,
     count_message,
@@ -35,10 +37,8 @@ from muntin.counting.message_counts import (
     limit_shared_counts,
 )
 from muntin.counting.model_windows import window_of_name
-from muntin.counting.sums import tokens_of
 from muntin.counting.tiktoken_counter import TiktokenCounter
 from muntin.counting.tokens import TokenCounter, count_tokens
-from muntin.counting.tool_schemas import count_tools
 from muntin.counting.truncation import cut_to_tokens, truncate_to_tokens
 
 __all__ = (

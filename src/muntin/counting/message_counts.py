@@ -12,12 +12,12 @@ import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from muntin.counting.charges.measured import Conversation, Measured
+from muntin.counting.charges.message_tokens import count_results, count_without_results
+from muntin.counting.charges.tool_schemas import count_tools
 from muntin.counting.checks import checked_counter, require_whole
 from muntin.counting.framing import REPLY_TOKENS, with_framing
-from muntin.counting.measured import Conversation, Measured
-from muntin.counting.message_tokens import count_results, count_without_results
 from muntin.counting.tokens import count_tokens
-from muntin.counting.tool_schemas import count_tools
 from muntin.errors import ConfigurationError
 from muntin.messages import shape_of
 from muntin.runtime import are_equal, characters_of, common_start, remembered

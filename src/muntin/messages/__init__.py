@@ -23,7 +23,6 @@ from muntin.messages.shapes import (
     shape_of,
     view,
 )
-from muntin.messages.shapes.anthropic import ANTHROPIC
 from muntin.messages.shapes.blocks import (
     BlockReader,
     as_block,
@@ -32,13 +31,14 @@ from muntin.messages.shapes.blocks import (
     replace_text,
     without_text,
 )
-from muntin.messages.shapes.gemini import GEMINI
+from muntin.messages.shapes.frameworks.pydantic_ai import PYDANTIC_AI
+from muntin.messages.shapes.frameworks.vercel import VERCEL
 from muntin.messages.shapes.media import media_of
 from muntin.messages.shapes.neutral import MESSAGE
-from muntin.messages.shapes.openai_chat import OPENAI_CHAT, role_of
-from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
-from muntin.messages.shapes.pydantic_ai import PYDANTIC_AI
-from muntin.messages.shapes.vercel import VERCEL
+from muntin.messages.shapes.providers.anthropic import ANTHROPIC
+from muntin.messages.shapes.providers.gemini import GEMINI
+from muntin.messages.shapes.providers.openai_chat import OPENAI_CHAT, role_of
+from muntin.messages.shapes.providers.openai_responses import OPENAI_RESPONSES
 from muntin.messages.shapes.views import Media, MediaKind
 from muntin.messages.thinking import Unsigned, first_change, without_signed_thinking
 from muntin.messages.turns import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.messages.shapes.anthropic import ANTHROPIC
-from muntin.messages.shapes.gemini import GEMINI
-from muntin.messages.shapes.openai_chat import OPENAI_CHAT
-from muntin.messages.shapes.openai_responses import OPENAI_RESPONSES
-from muntin.messages.shapes.vercel import VERCEL
+from muntin.messages.shapes.frameworks.vercel import VERCEL
+from muntin.messages.shapes.providers.anthropic import ANTHROPIC
+from muntin.messages.shapes.providers.gemini import GEMINI
+from muntin.messages.shapes.providers.openai_chat import OPENAI_CHAT
+from muntin.messages.shapes.providers.openai_responses import OPENAI_RESPONSES
 
 if TYPE_CHECKING:
     from muntin.messages.shapes.protocol import MessageShape

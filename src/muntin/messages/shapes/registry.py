@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muntin.errors import ConfigurationError
 from muntin.messages.shapes.dicts import dict_shape
+from muntin.messages.shapes.frameworks.pydantic_ai import PYDANTIC_AI
 from muntin.messages.shapes.neutral import MESSAGE
-from muntin.messages.shapes.pydantic_ai import PYDANTIC_AI
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

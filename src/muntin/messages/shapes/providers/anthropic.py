@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.messages.shapes.blocks import BlockReader, as_block, replace_result, replace_text
-from muntin.messages.shapes.openai_chat import role_of
+from muntin.messages.shapes.providers.openai_chat import role_of
 from muntin.messages.shapes.views import MessageView
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.messages.shapes.anthropic import ANTHROPIC
 from muntin.messages.shapes.blocks import as_block, canonical_json
-from muntin.messages.shapes.openai_chat import role_of
+from muntin.messages.shapes.providers.anthropic import ANTHROPIC
+from muntin.messages.shapes.providers.openai_chat import role_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.messages.message import UNNAMED
-from muntin.messages.shapes.anthropic import ANTHROPIC
 from muntin.messages.shapes.blocks import as_block
 from muntin.messages.shapes.parts import SAID, held_in, identified, parts_as_blocks, response_of
+from muntin.messages.shapes.providers.anthropic import ANTHROPIC
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

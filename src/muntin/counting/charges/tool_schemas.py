@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting.tool_forms import tool_dicts
+from muntin.counting.charges.tool_forms import tool_dicts
 from muntin.messages import as_block, canonical_json
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muntin.counting.charges.media_tokens import media_tokens
 from muntin.counting.framing import framing_of
-from muntin.counting.media_tokens import media_tokens
 
 if TYPE_CHECKING:
     from muntin.counting.tokens import TokenCounter

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.messages.message import ToolCall
 from muntin.messages.shapes.blocks import BlockReader, canonical_json, replace_result, replace_text
-from muntin.messages.shapes.openai_chat import role_of
+from muntin.messages.shapes.providers.openai_chat import role_of
 from muntin.messages.shapes.views import MessageView, ToolResult
 
 if TYPE_CHECKING:

@@ -1,0 +1,3 @@
+"""What each part of a request costs: text of a message, media, tool schemas, and their sum."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Shapes of the providers' own dicts: OpenAI chat and Responses, Anthropic, Gemini."""
+
+from __future__ import annotations

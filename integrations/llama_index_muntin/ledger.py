@@ -19,8 +19,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-from llama_index_muntin._models import counter_of, reserve_of, window_of
-from llama_index_muntin._tokenizers import counter_saved, name_to_save
+from llama_index_muntin._models import (
+    counter_of,
+    counter_saved,
+    name_to_save,
+    reserve_of,
+    window_of,
+)
 from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, counter_name
 from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
 

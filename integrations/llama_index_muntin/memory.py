@@ -28,8 +28,7 @@ from llama_index_muntin._memory import (
     read_other,
     text_said,
 )
-from llama_index_muntin._models import counter_of, tokenizer_of
-from llama_index_muntin._tokenizers import counter_of_tokenizer
+from llama_index_muntin._models import counter_of, counter_of_tokenizer, tokenizer_of
 from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
 

@@ -19,10 +19,8 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode
 from pydantic import Field, PrivateAttr
 
-from llama_index_muntin._choice import choose
 from llama_index_muntin._models import counter_named, counter_of
-from llama_index_muntin._nodes import candidate_of
-from llama_index_muntin._vectors import NodeVectors
+from llama_index_muntin._nodes import NodeVectors, candidate_of, choose
 from llama_index_muntin.ledger import WindowLedger
 from muntin.adapting import construct
 from muntin.config import ContextConfig

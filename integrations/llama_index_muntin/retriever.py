@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 
-from llama_index_muntin._choice import choose
 from llama_index_muntin._models import counter_of
-from llama_index_muntin._vectors import NodeVectors
+from llama_index_muntin._nodes import NodeVectors, choose
 from llama_index_muntin.sources import Question, sources_of
 from muntin.adapting import (
     arranged,

@@ -14,8 +14,7 @@ from llama_index_muntin._memory.log import ConversationLog
 from llama_index_muntin._memory.port import port_of
 from llama_index_muntin._memory.store import StoreMirror
 from llama_index_muntin._memory.vectors import TurnVectors
-from llama_index_muntin._models import counter_of
-from llama_index_muntin._tokenizers import counter_saved, name_to_save
+from llama_index_muntin._models import counter_of, counter_saved, name_to_save
 from llama_index_muntin.ledger import WindowLedger
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.conversations import NEWEST, Newest

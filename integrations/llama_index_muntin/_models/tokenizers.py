@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from llama_index_muntin._models import counter_named
+from llama_index_muntin._models.facts import counter_named
 from muntin.counting import TiktokenCounter, count_tokens, counter_for, counter_name
 from muntin.errors import ConfigurationError
 

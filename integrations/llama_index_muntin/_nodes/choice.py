@@ -17,8 +17,13 @@ from typing import TYPE_CHECKING
 
 from llama_index.core.schema import MetadataMode
 
-from llama_index_muntin._media import PricedCounter, mark_of_media
-from llama_index_muntin._nodes import by_own_words, node_of, node_read, with_less_metadata
+from llama_index_muntin._nodes.candidates import (
+    by_own_words,
+    node_of,
+    node_read,
+    with_less_metadata,
+)
+from llama_index_muntin._nodes.media import PricedCounter, mark_of_media
 from muntin.adapting import JoinedLayout, PassagePolicy
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = (
     "counter_named",
     "counter_of",
-    "counting",
     "reserve_of",
     "schemas_of",
     "tokenizer_of",
@@ -117,11 +116,6 @@ def tokenizer_of(counter: TokenCounter) -> Callable[[str], list[int]]:
         return [0] * counter(text)
 
     return tokenizer
-
-
-def counting(tokenizer: Callable[[str], list[Any]]) -> TokenCounter:
-    """Make a counter of what LlamaIndex calls a tokenizer."""
-    return lambda text: len(tokenizer(text))
 
 
 def schemas_of(tools: Iterable[Any]) -> list[dict[str, Any]]:

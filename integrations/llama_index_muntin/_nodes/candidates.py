@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, TextNode
 
-from llama_index_muntin._media import name_of_media
+from llama_index_muntin._nodes.media import name_of_media
 from muntin.conversations import cleaned
 from muntin.errors import SourceError
 from muntin.passages import Candidate

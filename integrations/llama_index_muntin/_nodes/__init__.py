@@ -1,0 +1,19 @@
+"""Retrieved nodes: how they are read, compared, chosen and copied.
+
+It decides what postprocessor and retriever return. It does not import memories or agents.
+"""
+
+from __future__ import annotations
+
+from llama_index_muntin._nodes.candidates import candidate_of, candidates_of, copy_of_node, node_of
+from llama_index_muntin._nodes.choice import choose
+from llama_index_muntin._nodes.vectors import NodeVectors
+
+__all__ = (
+    "NodeVectors",
+    "candidate_of",
+    "candidates_of",
+    "choose",
+    "copy_of_node",
+    "node_of",
+)

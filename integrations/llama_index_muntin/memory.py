@@ -15,8 +15,8 @@ from pydantic import PrivateAttr
 
 from llama_index_muntin._memory import (
     Fold,
-    MemorySettings,
     Recall,
+    WritableMemory,
     adrive,
     check_arguments,
     check_ledger,
@@ -24,13 +24,11 @@ from llama_index_muntin._memory import (
     discarded,
     drive,
     history_limit,
-    is_answer,
     read_other,
     text_said,
 )
 from llama_index_muntin._models import counter_of, counter_of_tokenizer, tokenizer_of
 from muntin.conversations import NEWEST
-from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +49,7 @@ class CompactionWarning(UserWarning):
     """A recap could not be made: all messages are kept, unfolded."""
 
 
-class CompactingMemory(MemorySettings):
+class CompactingMemory(WritableMemory):
     """Remember a conversation, and return what fits the window.
 
     Leading system messages and the open question are always sent; tool calls keep their results,
@@ -341,90 +339,6 @@ class CompactingMemory(MemorySettings):
                 stacklevel=4,
             )
 
-    # --- writing --------------------------------------------------------------------------------
-
-    def put(self, message: ChatMessage) -> None:
-        """Add a message."""
-        self.put_messages([message])
-
-    async def aput(self, message: ChatMessage) -> None:
-        """Add a message."""
-        await self.aput_messages([message])
-
-    def put_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Add messages: all of them or, with an error, none.
-
-        Raises:
-            ConfigurationError: One of them is not a message, or cannot be written as JSON.
-        """
-        added = list(messages)
-        if self._mirror is None:
-            self.log.append(added)
-        elif added:
-            self._mirror.append(added)
-        self._noted(added)
-
-    async def aput_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Add messages, as `put_messages` does."""
-        added = list(messages)
-        if self._mirror is None:
-            self.log.append(added)
-        elif added:
-            await self._mirror.aappend(added)
-        self._noted(added)
-
-    def set(self, messages: Sequence[ChatMessage]) -> None:
-        """Hold these messages and no others.
-
-        Raises:
-            ConfigurationError: One of them is not a message, or cannot be written as JSON; nothing
-                is changed.
-        """
-        if self._mirror is None:
-            self.log.replace(list(messages))
-        else:
-            self._mirror.replace(list(messages))
-        self._expect()
-
-    async def aset(self, messages: Sequence[ChatMessage]) -> None:
-        """Hold these messages and no others, as `set` does."""
-        if self._mirror is None:
-            self.log.replace(list(messages))
-        else:
-            await self._mirror.areplace(list(messages))
-        self._expect()
-
-    def reset(self, status: MessageStatus | None = None) -> None:
-        """Forget everything.
-
-        Args:
-            status: As `Memory` takes one; `ACTIVE` forgets everything, too.
-
-        Raises:
-            ConfigurationError: It is `ARCHIVED`: the recap covers these messages.
-        """
-        _check_reset(status)
-        self.set([])
-
-    async def areset(self, status: MessageStatus | None = None) -> None:
-        """Forget everything, as `reset` does."""
-        _check_reset(status)
-        await self.aset([])
-
-    def _noted(self, messages: Sequence[ChatMessage]) -> None:
-        """Report new messages to the ledger; an answer closes the turn."""
-        self._expect()
-        if any(is_answer(message) for message in messages):
-            self._room.close_turn()
-
 
 def _archived(status: MessageStatus | None) -> bool | None:
     return None if status is None else status == MessageStatus.ARCHIVED
-
-
-def _check_reset(status: MessageStatus | None) -> None:
-    if status == MessageStatus.ARCHIVED:
-        raise ConfigurationError(
-            "status must be None or ACTIVE, got ARCHIVED: the recap covers the archived messages, "
-            "so they are forgotten together"
-        )

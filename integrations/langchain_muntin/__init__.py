@@ -24,7 +24,7 @@ from muntin.errors import register_control_flow
 from muntin.messages import register_shape
 
 if TYPE_CHECKING:
-    from langchain_muntin._conversion import candidate_of, document_of, from_muntin, to_muntin
+    from langchain_muntin._values.documents import candidate_of, document_of, from_muntin, to_muntin
     from langchain_muntin.assembler import ContextAssembler
     from langchain_muntin.compressor import BudgetCompressor
     from langchain_muntin.history import CompactingChatMessageHistory
@@ -64,12 +64,12 @@ _HOMES = {
     "RetrieverSource": "sources",
     "RunnableSource": "sources",
     "StoreSource": "sources",
-    "candidate_of": "_conversion",
+    "candidate_of": "_values.documents",
     "compact_messages": "nodes",
     "context_window_node": "nodes",
-    "document_of": "_conversion",
-    "from_muntin": "_conversion",
-    "to_muntin": "_conversion",
+    "document_of": "_values.documents",
+    "from_muntin": "_values.documents",
+    "to_muntin": "_values.documents",
 }
 
 __all__ = (

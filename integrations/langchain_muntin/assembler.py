@@ -17,9 +17,9 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from pydantic import ConfigDict, Field, PrivateAttr, field_validator
 
 from langchain_muntin._assembling.inputs import AssemblerInput
+from langchain_muntin._assembling.passages import aembedded, embedded
 from langchain_muntin._assembling.policy import Place  # noqa: TC001 - pydantic reads annotations
 from langchain_muntin._assembling.ready import Ready as _Ready
-from langchain_muntin._passages import aembedded, embedded
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.adapting import VectorCache, adrive, characters_of, construct, drive
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig

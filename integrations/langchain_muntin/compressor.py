@@ -12,9 +12,9 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings  # noqa: TC002 - pydantic reads annotations
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._conversion import RELEVANCE, candidate_of
-from langchain_muntin._models import ESTIMATE, counter_of
-from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
+from langchain_muntin._assembling.passages import ALIASES, aembedded, documents_of, embedded
+from langchain_muntin._values.documents import RELEVANCE, candidate_of
+from langchain_muntin._values.models import ESTIMATE, counter_of
 from muntin.adapting import Ordering, PassagePolicy, VectorCache, characters_of, construct, off_loop
 from muntin.config import ContextConfig
 from muntin.passages import Gathered

@@ -40,8 +40,8 @@ from langchain_muntin._agents.tool_results import (
     refused_reading,
 )
 from langchain_muntin._agents.window import AgentWindow, lessons_of
-from langchain_muntin._models import counter_of
 from langchain_muntin._shapes import pinned_copy
+from langchain_muntin._values.models import counter_of
 from langchain_muntin.summarizer import summarizer_for
 from muntin.adapting import (
     Keeper,

@@ -13,10 +13,10 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 
 from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.trim_arguments import TRIM_ARGUMENTS, Trimming
 from langchain_muntin._assembling.inputs import read_messages
-from langchain_muntin._models import ModelFacts, counter_of
 from langchain_muntin._shapes import pinned_copy
-from langchain_muntin._trimming import TRIM_ARGUMENTS, Trimming
+from langchain_muntin._values.models import ModelFacts, counter_of
 from langchain_muntin.summarizer import summarizer_for
 from muntin.adapting import (
     Keeper,

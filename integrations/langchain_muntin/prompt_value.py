@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.prompt_values import ChatPromptValue
 from pydantic import PrivateAttr
 
-from langchain_muntin._conversion import document_of
+from langchain_muntin._values.documents import document_of
 from muntin.errors import ReportError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import ensure_config, patch_config, set_config_context
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._models import ESTIMATE, counter_of
-from langchain_muntin._passages import ALIASES, aembedded, documents_of, embedded
+from langchain_muntin._assembling.passages import ALIASES, aembedded, documents_of, embedded
+from langchain_muntin._values.models import ESTIMATE, counter_of
 from langchain_muntin.sources import sources_of
 from muntin.adapting import (
     Ordering,

@@ -14,8 +14,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 
-from langchain_muntin._conversion import RELEVANCE, Score, candidates_of
 from langchain_muntin._shapes import SHAPE
+from langchain_muntin._values.documents import RELEVANCE, Score, candidates_of
 from muntin import adapting
 from muntin.errors import ConfigurationError, SourceError
 from muntin.messages import canonical_json

@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._values.models import ModelFacts
 from muntin.adapting import ChatSummarizer
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import ExtractiveSummarizer

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from langchain_muntin._models import schemas_of
+from langchain_muntin._values.models import schemas_of
 from muntin.counting import counter_for
 from muntin.testing import Provider, RequestOverflow, RequestRefused, check_request
 

@@ -26,7 +26,7 @@ from langchain_core.messages import (
 )
 
 from langchain_muntin import candidate_of, document_of, from_muntin, to_muntin
-from langchain_muntin._conversion import candidates_of
+from langchain_muntin._values.documents import candidates_of
 from muntin import Candidate, ConfigurationError, Message, SourceError
 from muntin.messages.message import ToolCall
 from muntin.messages.shapes import view

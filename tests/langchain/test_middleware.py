@@ -41,7 +41,7 @@ from langchain_agents import (
     tool,
 )
 from langchain_muntin import ContextWindowMiddleware
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._values.models import ModelFacts
 from langchain_muntin.testing import BadRequestError, StrictChatModel
 from muntin import ConfigurationError, ContextWindowExceeded, ToolResultStore
 from muntin.testing import FailingSummarizer

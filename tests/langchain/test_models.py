@@ -18,7 +18,7 @@ from pydantic import create_model
 
 from langchain_agents import prose
 from langchain_muntin import ContextAssembler, ModelSummarizer, compact_messages
-from langchain_muntin._models import ModelFacts
+from langchain_muntin._values.models import ModelFacts
 from langchain_muntin.testing import StrictChatModel
 from muntin import WindowBudgetConfig
 

@@ -1,1 +1,1 @@
-"""What the middleware and the nodes are made of: tool results, events, stored decisions, state."""
+"""What middleware and nodes are made of: tool results, events, stored decisions, trim arguments."""

@@ -13,8 +13,8 @@ from langchain_muntin._agents.events import Publish, thread_of_run
 from langchain_muntin._agents.retention import trimmed
 from langchain_muntin._agents.stored import packed, unpacked
 from langchain_muntin._agents.tool_results import offered
-from langchain_muntin._models import ModelFacts, answer_schemas
 from langchain_muntin._shapes import SHAPE
+from langchain_muntin._values.models import ModelFacts, answer_schemas
 from muntin.adapting import (
     Accounts,
     RequestAccount,

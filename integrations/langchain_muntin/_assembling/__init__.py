@@ -1,1 +1,1 @@
-"""One assembly of a prompt: reading the input, what is prepared once, the policy."""
+"""One assembly: reading the input, what is prepared once, the policy, passages of retrievers."""

@@ -12,7 +12,7 @@ from langchain_core.messages import SystemMessage
 
 from langchain_muntin._assembling.inputs import Asked, read_input
 from langchain_muntin._assembling.policy import Assembly, Place
-from langchain_muntin._models import ModelFacts, counter_of
+from langchain_muntin._values.models import ModelFacts, counter_of
 from langchain_muntin.sources import source_of, sources_of
 from langchain_muntin.summarizer import summarizer_for
 from muntin.adapting import Keeper

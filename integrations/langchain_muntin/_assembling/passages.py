@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from langchain_muntin._conversion import document_of
+from langchain_muntin._values.documents import document_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

@@ -1,0 +1,1 @@
+"""Translate between values of LangChain and of the core: documents, messages, facts of models."""

@@ -45,7 +45,7 @@ from langchain_muntin import (
     ContextWindowMiddleware,
     compact_messages,
 )
-from langchain_muntin import _models as models
+from langchain_muntin._values import models
 from langchain_muntin.testing import StrictChatModel
 from muntin import (
     ContextWindowExceeded,

@@ -21,9 +21,10 @@ from langchain_muntin._assembling.passages import aembedded, embedded
 from langchain_muntin._assembling.policy import Place  # noqa: TC001 - pydantic reads annotations
 from langchain_muntin._assembling.ready import Ready as _Ready
 from langchain_muntin.prompt_value import AssembledPrompt
-from muntin.adapting import VectorCache, adrive, characters_of, construct, drive
+from muntin.adapting import VectorCache, adrive, construct, drive
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
 from muntin.passages import Scope, agather, gather
+from muntin.runtime import off_loop, size_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -219,10 +220,11 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
             gathered, vector = await aembedded(
                 gathered, asked.question, ready.embeddings, self._vectors
             )
-        size = 0 if gathered is None else characters_of(gathered)
+        size = size_of(asked.messages) + (0 if gathered is None else gathered.characters)
         prompt = await adrive(ready.assembly(asked, gathered, vector).policy(), size=size)
         if run_manager.handlers:
-            await adispatch_custom_event(EVENT, prompt.report.to_dict(), config=config)
+            written = await off_loop(lambda: prompt.report.to_dict(), size=size)
+            await adispatch_custom_event(EVENT, written, config=config)
         return prompt
 
     # --- LangChain's protocol ---------------------------------------------------------------------

@@ -15,9 +15,10 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from langchain_muntin._assembling.passages import ALIASES, aembedded, documents_of, embedded
 from langchain_muntin._values.documents import RELEVANCE, candidate_of
 from langchain_muntin._values.models import ESTIMATE, counter_of
-from muntin.adapting import Ordering, PassagePolicy, VectorCache, characters_of, construct, off_loop
+from muntin.adapting import Ordering, PassagePolicy, VectorCache, construct
 from muntin.config import ContextConfig
 from muntin.passages import Gathered
+from muntin.runtime import off_loop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,9 +125,7 @@ class BudgetCompressor(BaseDocumentCompressor):
         gathered, vector = await aembedded(
             self._read(documents), query, self.embeddings, self._vectors
         )
-        return await off_loop(
-            lambda: self._kept(gathered, query, vector), size=characters_of(gathered)
-        )
+        return await off_loop(lambda: self._kept(gathered, query, vector), size=gathered.characters)
 
     def _read(self, documents: Sequence[Document]) -> Gathered:
         read = tuple(candidate_of(document, score=self.score) for document in documents)

@@ -57,6 +57,7 @@ from muntin.adapting import (
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import NEWEST
 from muntin.counting import checked_tokens
+from muntin.runtime import size_of
 from muntin.tool_results import ToolResultStore
 
 if TYPE_CHECKING:
@@ -333,8 +334,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]:
         """Send what fits without blocking the event loop."""
-        size = sum(len(message.content) for message in request.messages)
-        return await adrive(self._window.call(request, handler), size=size)
+        return await adrive(self._window.call(request, handler), size=size_of(request.messages))
 
     # --- tool calls ------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from muntin.adapting import (
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
+from muntin.runtime import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,25 +57,26 @@ _ALIASES = {"max_tokens": "budget", "token_counter": "counter", "results": "stor
 
 
 def runnable_of(
-    policy: Callable[[GivenT], Policy[ResultT]], *, name: str
+    policy: Callable[[GivenT], Policy[ResultT]],
+    *,
+    name: str,
+    messages_of: Callable[[GivenT], object],
 ) -> Runnable[GivenT, ResultT]:
-    """Make a runnable of a policy: `invoke` runs it, `ainvoke` awaits its steps."""
+    """Make a runnable of a policy: `invoke` runs it, `ainvoke` awaits its steps.
+
+    Args:
+        policy: The policy, as a function of the input.
+        name: Name of the runnable in traces.
+        messages_of: Returns the messages of an input.
+    """
 
     def plain(given: GivenT) -> ResultT:
         return drive(policy(given))
 
     async def awaited(given: GivenT) -> ResultT:
-        return await adrive(policy(given), size=_size_of(given))
+        return await adrive(policy(given), size=size_of(messages_of(given)))
 
     return RunnableLambda(plain, afunc=awaited, name=name)
-
-
-def _size_of(given: Any) -> int:
-    """Return the characters of what is given, as far as that is known at a glance."""
-    messages: Any = value_of(given, "messages") if isinstance(given, dict) else given
-    if not isinstance(messages, (list, tuple)):
-        return 0
-    return sum(len(getattr(message, "content", "")) for message in messages)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any sequence
 
 
 @overload
@@ -204,7 +206,7 @@ def compact_messages(
 
     if messages is not None:
         return drive(policy(messages))
-    return runnable_of(policy, name="compact_messages")
+    return runnable_of(policy, name="compact_messages", messages_of=lambda given: given)
 
 
 _KEYWORDS = (
@@ -344,7 +346,11 @@ def context_window_node(
         yield Publish(RequestAccount(facts=facts, outgoing=outgoing, thread=thread_of_run()))
         return {output_key: list(outgoing.messages), DECISION_KEY: outgoing.saved}
 
-    return runnable_of(policy, name="context_window")
+    return runnable_of(
+        policy,
+        name="context_window",
+        messages_of=lambda state: value_of(state, messages_key),
+    )
 
 
 _NODE_KEYWORDS = (

@@ -17,14 +17,13 @@ from muntin.adapting import (
     Ordering,
     PassagePolicy,
     VectorCache,
-    characters_of,
     check_retrieval,
     construct,
-    off_loop,
 )
 from muntin.config import ContextConfig  # noqa: TC001 - pydantic reads annotations
 from muntin.errors import ConfigurationError
 from muntin.passages import Scope, agather, gather
+from muntin.runtime import off_loop
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -164,7 +163,7 @@ class AssembledRetriever(BaseRetriever):
             gathered = await asyncio.create_task(asking, context=context)
         gathered, vector = await aembedded(gathered, query, self.embeddings, self._vectors)
         return await off_loop(
-            lambda: self._placed(policy, gathered, query, vector), size=characters_of(gathered)
+            lambda: self._placed(policy, gathered, query, vector), size=gathered.characters
         )
 
     def _policy(self, k: int | None) -> PassagePolicy:

@@ -11,15 +11,14 @@ from llama_index_muntin._nodes import NodeVectors, choose
 from llama_index_muntin.sources import Question, sources_of
 from muntin.adapting import (
     arranged,
-    characters_of,
     check_retrieval,
-    off_loop,
     refuse_unknown,
     renamed,
 )
 from muntin.counting import checked_tokens
 from muntin.errors import ConfigurationError
 from muntin.passages import agather, gather
+from muntin.runtime import off_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +128,7 @@ class AssembledRetriever(BaseRetriever):
         vector = await self._vectors.aquestion(query_bundle)
         gathered = await agather(self._sources, Question(query_bundle))
         return await off_loop(
-            lambda: self._nodes(query_bundle, gathered, vector), size=characters_of(gathered)
+            lambda: self._nodes(query_bundle, gathered, vector), size=gathered.characters
         )
 
     def _nodes(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables.config import ensure_config
 
+from muntin.runtime import off_loop, size_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -41,15 +43,23 @@ class Publish:
 
     async def ado(self) -> None:
         """Send them without blocking the event loop."""
-        self._stream()
         config = _listening()
+        if config is None and not self._is_streamed:
+            return
+        size = size_of(self.account.outgoing.messages)
+        await off_loop(self.account.to_dict, size=size)  # what it computes is kept
+        self._stream()
         if config is not None:
-            for name, data in self._events():
+            for name, data in await off_loop(lambda: list(self._events()), size=size):
                 await adispatch_custom_event(name, data, config=config)
 
-    def _stream(self) -> None:
+    @property
+    def _is_streamed(self) -> bool:
         # LangGraph's writer for a run without a stream does nothing and has this name.
-        if self.write is not None and "no_op" not in getattr(self.write, "__name__", ""):
+        return self.write is not None and "no_op" not in getattr(self.write, "__name__", "")
+
+    def _stream(self) -> None:
+        if self.write is not None and self._is_streamed:
             self.write({"type": REQUEST_EVENT, **self.account.to_dict()})
 
     def _events(self) -> Iterator[tuple[str, Any]]:

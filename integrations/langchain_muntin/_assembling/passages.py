@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from langchain_muntin._values.documents import document_of
+from muntin.runtime import off_loop
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -43,9 +44,14 @@ async def aembedded(
     if embeddings is None:
         return gathered, None
     texts = cache.missing_of(gathered)
-    if texts:
-        cache.remember(texts, await embeddings.aembed_documents(texts))
-    return cache.added_to(gathered), await embeddings.aembed_query(question)
+    vectors = await embeddings.aembed_documents(texts) if texts else []
+    asked = await embeddings.aembed_query(question)
+
+    def added() -> Gathered:
+        cache.remember(texts, vectors)
+        return cache.added_to(gathered)
+
+    return await off_loop(added, size=gathered.characters), asked
 
 
 def documents_of(

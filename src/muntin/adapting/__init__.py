@@ -55,7 +55,6 @@ from muntin.adapting.retrieval import (
 from muntin.adapting.sources import source_of, sources_of
 from muntin.adapting.summaries import ChatSummarizer
 from muntin.adapting.vectors import VectorCache
-from muntin.adapting.workers import characters_of, off_loop
 
 __all__ = (
     "WORDINGS",
@@ -91,14 +90,12 @@ __all__ = (
     "adrive",
     "arranged",
     "carried_state",
-    "characters_of",
     "check_retrieval",
     "construct",
     "drive",
     "held",
     "mended",
     "named_ids",
-    "off_loop",
     "ratios_for",
     "reading_tool",
     "recorded",

@@ -22,7 +22,7 @@ from muntin.conversations.encodable import clean_messages
 from muntin.conversations.fitting import Draft, FitRequest, require_room, shrink
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import repair as mend
-from muntin.runtime import Flow, arguments_of, arun, run
+from muntin.runtime import Flow, arguments_of, arun, off_loop, run, size_of
 from muntin.state import STATE_SHARE, reinject
 
 if TYPE_CHECKING:
@@ -151,15 +151,16 @@ def fit_messages(  # noqa: D417 - the fields of the request are its arguments
 
 @arguments_of(FitRequest)
 async def afit_messages(request: FitRequest[MessagesT]) -> FittedMessages[MessagesT]:
-    """Fit a conversation as `fit_messages` does, waiting for an async summariser.
+    """Fit a conversation as `fit_messages` does, without blocking the event loop.
 
     Raises:
         ConfigurationError: As in `fit_messages`.
         ContextWindowExceeded: As in `fit_messages`.
     """
+    size = size_of(request.messages)
     if request.summarizer is None:
-        return _without_model(_fitted(request))
-    return await arun(_fitted(request), request.summarizer)
+        return await off_loop(lambda: _without_model(_fitted(request)), size=size)
+    return await arun(_fitted(request), request.summarizer, size=size)
 
 
 def _without_model(flow: Flow[FittedMessages[MessagesT]]) -> FittedMessages[MessagesT]:

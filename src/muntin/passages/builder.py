@@ -2,12 +2,13 @@
 
 Each step is a function of values and this module is their composition. The entry points differ only
 in what they hand back and in how they fetch: the strings are the `.text` of the assembled object,
-and the async methods fetch on the event loop and then do what the sync ones do.
+and the async methods fetch on the event loop and then do what the sync ones do, off the loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.config import ContextConfig
@@ -21,6 +22,7 @@ from muntin.passages.selecting import rank
 from muntin.passages.sources import agather, check_sources, gather
 from muntin.passages.splitting import split_strings
 from muntin.prompts import DEFAULT_PROMPTS
+from muntin.runtime import off_loop
 from muntin.text import clean_text
 
 if TYPE_CHECKING:
@@ -209,7 +211,7 @@ class ContextBuilder:
     ) -> str:
         """Return what `build_block` returns; sources are fetched on the event loop."""
         plan = self._plan_block(query, sources, budget)
-        return self._assemble(plan, await agather(sources, query, scope), None).text
+        return (await self._aassemble(plan, await agather(sources, query, scope), None)).text
 
     def assemble(
         self,
@@ -254,7 +256,7 @@ class ContextBuilder:
     ) -> AssembledContext:
         """Assemble what `assemble` does; sources are fetched on the event loop."""
         plan = self._plan(query, sources, system_prompt, budget)
-        return self._assemble(plan, await agather(sources, query, scope), query_embedding)
+        return await self._aassemble(plan, await agather(sources, query, scope), query_embedding)
 
     def assemble_block(
         self,
@@ -284,6 +286,14 @@ class ContextBuilder:
         frame = self._framed(tuple(gathered.candidates), room)
         plan = _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
         return self._assemble(plan, gathered, query_embedding)
+
+    async def _aassemble(
+        self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None
+    ) -> AssembledContext:
+        """Assemble without blocking the event loop."""
+        return await off_loop(
+            partial(self._assemble, plan, gathered, query_embedding), size=gathered.characters
+        )
 
     def _plan(
         self,

@@ -205,6 +205,11 @@ class Gathered:
     failures: tuple[SourceError, ...] = ()
     """Sources that failed and were left out."""
 
+    @property
+    def characters(self) -> int:
+        """Characters of all candidates."""
+        return sum(len(one.content) for many in self.candidates.values() for one in many)
+
 
 def check_sources(sources: Sequence[ContextSource], known: Iterable[str]) -> None:
     """Refuse sources that are unknown, repeated or no sources, before anything is fetched.

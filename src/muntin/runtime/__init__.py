@@ -41,8 +41,10 @@ from muntin.runtime.judgement import (
 from muntin.runtime.search import largest_within, longest_text
 from muntin.runtime.shares import fair_limit, fair_shares, split
 from muntin.runtime.threads import in_thread
+from muntin.runtime.workers import LARGE, off_loop, size_of
 
 __all__ = (
+    "LARGE",
     "SUMMARY_FAULTS",
     "AnySummarizer",
     "Call",
@@ -72,11 +74,13 @@ __all__ = (
     "largest_within",
     "longest_text",
     "method_call",
+    "off_loop",
     "perform",
     "remembered",
     "replace_file",
     "replacing",
     "run",
+    "size_of",
     "sleep_call",
     "split",
     "summarizer_of",

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from muntin.errors import is_control_flow
+from muntin.runtime.workers import off_loop
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -59,20 +60,19 @@ async def adrive(
     flow: Generator[NeedT, Any, ResultT],
     answer: Callable[[NeedT], Awaitable[Any]],
     *,
-    work: Callable[[Callable[[], tuple[bool, Any]]], Awaitable[tuple[bool, Any]]] | None = None,
+    size: int = 0,
 ) -> ResultT:
-    """Run a policy to its end without blocking the event loop on an answer.
+    """Run a policy to its end without blocking the event loop.
 
     Args:
         flow: The policy.
         answer: As in `drive`.
-        work: Runs the policy's own work between two answers; `None` runs it on the loop.
+        size: Characters the policy works on; from `LARGE` on, its own work is done in a thread.
     """
     resume: Callable[[], NeedT] = partial(next, flow)
     try:
         while True:
-            step = partial(_until_need, resume)
-            ended, value = step() if work is None else await work(step)
+            ended, value = await off_loop(partial(_until_need, resume), size=size)
             if ended:
                 return cast("ResultT", value)
             try:
@@ -82,9 +82,8 @@ async def adrive(
                     raise
                 resume = partial(flow.throw, error)
     finally:
-        if not getattr(
-            flow, "gi_running", False
-        ):  # a cancelled call leaves the thread of `work` to end by itself
+        # A cancelled call leaves a thread that is at work to end by itself.
+        if not getattr(flow, "gi_running", False):
             flow.close()
 
 

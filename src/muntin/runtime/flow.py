@@ -160,14 +160,24 @@ def run(flow: Flow[ResultT], summarize: AnySummarizer, *, timeout: float | None 
 
 
 async def arun(
-    flow: Flow[ResultT], summarize: AnySummarizer, *, timeout: float | None = None
+    flow: Flow[ResultT],
+    summarize: AnySummarizer,
+    *,
+    timeout: float | None = None,
+    size: int = 0,
 ) -> ResultT:
     """Run a policy to its end without blocking the loop; otherwise like `run`.
 
     Cancellation is not an error of the summariser: it is raised again and closes the policy.
+
+    Args:
+        flow: The policy.
+        summarize: As in `run`.
+        timeout: As in `run`.
+        size: Characters the policy works on; from `LARGE` on, its own work is done in a thread.
     """
     summarizer = summarizer_of(summarize, timeout=timeout)
-    return await adrive(flow, summarizer.aanswer)
+    return await adrive(flow, summarizer.aanswer, size=size)
 
 
 def summarizer_of(given: AnySummarizer, *, timeout: float | None = None) -> Summarizer:

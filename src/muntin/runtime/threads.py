@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-__all__ = ("in_thread",)
+__all__ = ("in_thread", "settle")
 
 ResultT = TypeVar("ResultT")
 
@@ -39,22 +39,25 @@ def in_thread(work: Callable[[], ResultT], *, name: str) -> Future[ResultT]:
     from concurrent.futures import Future
 
     future: Future[ResultT] = Future()
-
-    def do() -> None:
-        # From here on a caller that times out can no longer cancel the future.
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            result = work()
-        except StopIteration as stop:  # a future cannot carry it to a coroutine, see PEP 479
-            error = RuntimeError("the work raised StopIteration")
-            error.__cause__ = stop
-            future.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(do,), name=name, daemon=True).start()
+    threading.Thread(
+        target=context.run, args=(settle, future, work), name=name, daemon=True
+    ).start()
     return future
+
+
+def settle(future: Future[ResultT], work: Callable[[], ResultT]) -> None:
+    """Do work in this thread and give its result, or what it raises, to a future."""
+    # From here on a caller that times out can no longer cancel the future.
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work()
+    except StopIteration as stop:  # a future cannot carry it to a coroutine, see PEP 479
+        error = RuntimeError("the work raised StopIteration")
+        error.__cause__ = stop
+        future.set_exception(error)
+    except BaseException as error:  # noqa: BLE001 - raised again where the result is taken
+        future.set_exception(error)
+    else:
+        future.set_result(result)

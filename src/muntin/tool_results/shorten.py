@@ -27,6 +27,7 @@ from muntin.runtime import (
     fault_of,
     longest_text,
     run,
+    size_of,
     window_of,
 )
 from muntin.text import clean_text
@@ -168,7 +169,8 @@ def truncate_tool_result(  # noqa: D417 - the fields of the request are its argu
 @arguments_of(ShortenRequest)
 async def atruncate_tool_result(request: ShortenRequest) -> str:
     """Shorten a tool result as `truncate_tool_result` does, without blocking on the summariser."""
-    return (await arun(_shortening(request), request.summarizer or _unasked)).text
+    flow, size = _shortening(request), size_of(request.result)
+    return (await arun(flow, request.summarizer or _unasked, size=size)).text
 
 
 @arguments_of(ShortenRequest)

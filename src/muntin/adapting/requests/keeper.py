@@ -20,7 +20,7 @@ from muntin.adapting.requests.facts import Outgoing, RequestFacts
 from muntin.adapting.requests.lessons import Lessons
 from muntin.adapting.requests.limits import RequestPlan, limit_of
 from muntin.adapting.requests.mending import mended
-from muntin.adapting.requests.steps import Fit
+from muntin.adapting.requests.steps import Fit, Hook
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import NEWEST
 from muntin.counting import (
@@ -275,7 +275,7 @@ class Keeper:
         reason = self._reason(facts, sound, tokens, since=since, asked=asked)
         if reason is None:
             return as_it_is
-        plan = self._plan(facts, messages, tokens, reason, thread)
+        plan = yield from self._plan(facts, messages, tokens, reason, thread)
         if plan is None:
             if tokens > facts.budget:
                 raise ContextWindowExceeded(
@@ -321,7 +321,7 @@ class Keeper:
         tokens: int,
         reason: Reason,
         thread: str,
-    ) -> RequestPlan | None:
+    ) -> Policy[RequestPlan | None]:
         """Return what is to be done; `None` if the hook refuses it."""
         keep = int(facts.budget * self.target)
         if self.keep is not None:
@@ -339,7 +339,7 @@ class Keeper:
         )
         if self.before_compaction is None:
             return plan
-        answer = self.before_compaction(plan)
+        answer = yield Hook(call=partial(self.before_compaction, plan))
         if answer is not None and not isinstance(cast("object", answer), RequestPlan):
             raise ConfigurationError(
                 f"before_compaction must return a RequestPlan or None, got {type(answer).__name__}"

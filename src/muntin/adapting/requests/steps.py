@@ -6,16 +6,16 @@ and from async code.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from muntin.adapting.workers import off_loop
 from muntin.conversations import FittedMessages, afit_messages, fit_messages
 from muntin.runtime import adrive as adrive_flow
 from muntin.runtime import drive as drive_flow
+from muntin.runtime import in_thread
 
-__all__ = ("Fit", "Policy", "Step", "adrive", "drive")
+__all__ = ("Fit", "Hook", "Policy", "Step", "adrive", "drive")
 
 ResultT = TypeVar("ResultT")
 
@@ -46,11 +46,27 @@ async def adrive(policy: Policy[ResultT], *, size: int = 0) -> ResultT:
 
     Args:
         policy: The policy.
-        size: Characters it works on; above `workers.LARGE` its own work is done in a thread.
+        size: Characters it works on; its own work leaves the loop where they are many.
     """
-    return await adrive_flow(
-        policy, lambda step: step.ado(), work=lambda work: off_loop(work, size=size)
-    )
+    return await adrive_flow(policy, lambda step: step.ado(), size=size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """Call a function of the user, which may block."""
+
+    call: Callable[[], Any]
+    """What to call."""
+
+    def do(self) -> Any:
+        """Call it."""
+        return self.call()
+
+    async def ado(self) -> Any:
+        """Call it in a thread of its own: one that waits must not occupy a shared one."""
+        import asyncio
+
+        return await asyncio.wrap_future(in_thread(self.call, name="muntin-hook"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +86,4 @@ class Fit:
 
     async def ado(self) -> FittedMessages[Sequence[Any]]:
         """Fit them without blocking the event loop."""
-        if self.arguments.get("summarizer") is None:
-            return await off_loop(self.do, size=self.size)
         return await afit_messages(self.messages, **self.arguments)

@@ -6,6 +6,8 @@ other. `passes` decides what is folded and when, and what is remembered.
 
 from __future__ import annotations
 
+from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from muntin.conversations.asking import UNKNOWN_WINDOW
@@ -21,7 +23,16 @@ from muntin.conversations.compaction.recap import read_recaps, write_recaps
 from muntin.counting import checked_counter, checked_tokens
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.runtime import AnySummarizer, Summarizer, arun, run, summarizer_of, window_of
+from muntin.runtime import (
+    AnySummarizer,
+    Summarizer,
+    arun,
+    off_loop,
+    run,
+    size_of,
+    summarizer_of,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -305,7 +316,9 @@ class HistoryCompactor:
         given, summarizer = self._asked(summarize)
         landed: Flight | None = None
         while True:
-            step = self._passes.begin(history, given, landed, is_asked_for=is_asked_for)
+            step = self._passes.begin(
+                history, given, landed, thread=get_ident(), is_asked_for=is_asked_for
+            )
             if isinstance(step, Compaction):
                 return self._accounted(step)
             if isinstance(step, Pass):
@@ -330,9 +343,21 @@ class HistoryCompactor:
     ) -> Compaction:
         """Compact a history without blocking the loop; otherwise like `fold`."""
         given, summarizer = self._asked(asummarize)
+        size = size_of(history)
         landed: Flight | None = None
         while True:
-            step = self._passes.begin(history, given, landed, is_asked_for=is_asked_for)
+            step = await off_loop(
+                partial(
+                    self._passes.begin,
+                    history,
+                    given,
+                    landed,
+                    thread=get_ident(),
+                    is_asked_for=is_asked_for,
+                ),
+                size=size,
+                abandoned=self._passes.abandoned,
+            )
             if isinstance(step, Compaction):
                 return self._accounted(step)
             if isinstance(step, Pass):
@@ -340,8 +365,11 @@ class HistoryCompactor:
                     made = self._agreed(history, step, given)
                     if isinstance(made, Compaction):
                         return self._accounted(made)
-                    flight.verdict = await arun(made.flow, summarizer)
-                    done = self._passes.finish(history, made, flight.verdict, given)
+                    flight.verdict = await arun(made.flow, summarizer, size=size)
+                    done = await off_loop(
+                        partial(self._passes.finish, history, made, flight.verdict, given),
+                        size=size,
+                    )
                 return self._accounted(done)
             if step.is_mine():
                 return self._accounted(self._passes.as_it_stands(history, "in_flight"))

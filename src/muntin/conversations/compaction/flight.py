@@ -32,11 +32,18 @@ class Flight:
     verdict: Recapped | None = None
     """What the summariser gave; `None` until then, and when the pass was cancelled."""
 
-    def __init__(self, digest: bytes) -> None:
+    def __init__(self, digest: bytes, *, thread: int) -> None:
+        """Begin a pass.
+
+        Args:
+            digest: Names the messages that are folded.
+            thread: Identifier of the thread that must not be blocked while the pass runs: the
+                caller's, whose event loop goes on.
+        """
         from concurrent.futures import Future
 
         self.digest = digest
-        self._thread = threading.get_ident()
+        self._thread = thread
         self._landed: Future[None] = Future()
         # A caller that gives up waiting must not cancel the others.
         self._landed.set_running_or_notify_cancel()

@@ -89,6 +89,7 @@ class Passes:
         summarizer: object,
         landed: Flight | None,
         *,
+        thread: int,
         is_asked_for: bool = False,
     ) -> Compaction | Flight | Pass:
         """Return the result, a pass to wait for, or the pass that is due.
@@ -97,6 +98,7 @@ class Passes:
             history: The history as it was given.
             summarizer: The summariser that would be asked.
             landed: The pass that was waited for; `None` if there was none.
+            thread: Identifier of the caller's thread, which waits for the pass or runs its loop.
             is_asked_for: Whether the caller wants a pass now, whatever the trigger.
         """
         with self._lock:
@@ -123,7 +125,8 @@ class Passes:
                 return self._as_it_stands(history, found, reason, failure)
             if not is_asked_for and self._is_refused(trail, fold, summarizer):
                 return self._as_it_stands(history, found, "not_retried")
-            return self._pass(history, found, fold, summarizer, gain=gain)
+            flight = Flight(trail.chain[fold.covered], thread=thread)
+            return self._pass(history, found, fold, summarizer, gain=gain, flight=flight)
 
     def narrowed(
         self, history: Sequence[Any], made: Pass, plan: CompactionPlan, summarizer: object
@@ -208,6 +211,12 @@ class Passes:
             with self._lock:
                 made.trail.flight = None
             made.flight.land()
+
+    def abandoned(self, step: Compaction | Flight | Pass) -> None:
+        """End a pass that was planned for a caller who was cancelled meanwhile."""
+        if isinstance(step, Pass):
+            with self.flying(step):
+                pass
 
     def as_it_stands(self, history: Sequence[Any], reason: CompactionReason) -> Compaction:
         """Return a history with the recap there is, without a pass."""
@@ -354,7 +363,7 @@ class Passes:
         summarizer: object,
         *,
         gain: int,
-        flight: Flight | None = None,
+        flight: Flight,
     ) -> Pass:
         rules, trail = self.rules, found.trail
         digest = trail.chain[fold.covered]
@@ -378,10 +387,10 @@ class Passes:
         written = self._transcriber.entries(
             [entry.view for entry in entries if entry.kind == "said"], names
         )
-        trail.flight = flight or Flight(digest)
-        trail.flight.digest = digest
+        trail.flight = flight
+        flight.digest = digest
         return Pass(
-            flight=trail.flight,
+            flight=flight,
             trail=trail,
             history=trail.chain[-1],
             digest=digest,

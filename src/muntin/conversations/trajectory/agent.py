@@ -32,7 +32,7 @@ from muntin.counting import (
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run
+from muntin.runtime import Flow, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +89,7 @@ async def reduce_agent(
         prompts,
         summarize,
     )
-    return await arun(flow, summarize)
+    return await arun(flow, summarize, size=size_of(messages))
 
 
 def reduce_agent_sync(

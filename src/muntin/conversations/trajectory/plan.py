@@ -21,7 +21,7 @@ from muntin.counting import (
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run
+from muntin.runtime import Flow, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +60,8 @@ async def reduce_plan(
         ConfigurationError: A number is negative.
         ContextWindowExceeded: The newest results are over the budget.
     """
-    return await arun(
-        _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize), summarize
-    )
+    flow = _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize)
+    return await arun(flow, summarize, size=size_of(history))
 
 
 def reduce_plan_sync(

@@ -18,7 +18,7 @@ from muntin.counting import (
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run
+from muntin.runtime import Flow, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,8 @@ async def reduce_reflection(
         ConfigurationError: The budget is negative.
         ContextWindowExceeded: The latest answer is over the budget.
     """
-    return await arun(_policy(entries, budget, counter, prompts, summarize), summarize)
+    flow = _policy(entries, budget, counter, prompts, summarize)
+    return await arun(flow, summarize, size=size_of(entries))
 
 
 def reduce_reflection_sync(

@@ -12,7 +12,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import SHARED, json_lines
+from benchmarks._data import has_data, json_lines
 from muntin import TiktokenCounter
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def synthetic() -> list[Trajectory]:
 
 def real() -> list[Trajectory]:
     """A sample of real runs, spread over their sources; empty where the data is not here."""
-    if not (SHARED / "data").is_dir():
+    if not has_data():
         return []
     groups: dict[str, list[Trajectory]] = {}
     for record in json_lines("trajectories.dev.jsonl.gz"):

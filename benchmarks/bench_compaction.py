@@ -10,7 +10,7 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import SHARED, json_lines
+from benchmarks._data import has_data, json_lines
 from benchmarks._harness import Table, at_least, at_most, peer
 from muntin import HistoryCompactor, Message, TiktokenCounter, count_tokens
 
@@ -304,7 +304,7 @@ def _mean(values: list[float]) -> float | None:
 
 def survival() -> list[Table]:
     """Compact real meetings and chats to a share of their size, without a model."""
-    if not (SHARED / "data").is_dir():
+    if not has_data():
         return []
     count = TiktokenCounter()
     figures: dict[tuple[str, float, str], list[tuple[float, float, float]]] = {}

@@ -1,6 +1,5 @@
 """Are both passages of a two-step answer in the block? Real questions, small budgets, no vectors.
 
-The measure is not ours and lies outside the repository; where it is absent this part reports so.
 Weights were chosen on the questions of even number; the odd ones are shown beside them.
 """
 
@@ -8,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import SHARED, yardstick
+from benchmarks._data import has_data
 from benchmarks._harness import Table, at_least
+from benchmarks.measures import two_steps
+from benchmarks.measures.tokens import count
 from muntin import Candidate, ContextBuilder, ContextConfig
 from muntin.passages import Gathered
 
@@ -38,25 +39,24 @@ WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def run() -> list[Table]:
     """Measure ours and naive greedy on the development questions."""
-    if not (SHARED / "eval" / "eval_multihop.py").exists():
+    if not has_data():
         return [
             Table(
                 title="Both passages of a two-step answer",
                 columns=("result",),
-                rows=(("not measured: the folder with the real data is not there",),),
+                rows=(("not measured: benchmarks/data is not here",),),
             )
         ]
-    yard: Any = yardstick("eval_multihop")
-    return [_table(yard, titles) for titles in GOALS]
+    return [_table(titles) for titles in GOALS]
 
 
-def _table(yard: Any, titles: str) -> Table:
+def _table(titles: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        _row("naive greedy", _shares(yard, yard.greedy, titles), None),
+        _row("naive greedy", _shares(two_steps.greedy, titles), None),
         *(
             _row(
                 name,
-                _shares(yard, _ours(yard, **options), titles),
+                _shares(_ours(**options), titles),
                 GOALS[titles] if not options else None,
             )
             for name, options in WAYS
@@ -83,25 +83,17 @@ def _row(
     return (name, *cells, " ".join(f"{odd:.3f}" for _, odd in shares))
 
 
-def _shares(yard: Any, assemble: Callable[..., Any], titles: str) -> list[tuple[float, float]]:
+def _shares(assemble: Callable[..., Any], titles: str) -> list[tuple[float, float]]:
     """Return the share of all questions and of those of odd number, at each budget."""
-    documents, questions = yard.load()
     shares: list[tuple[float, float]] = []
     for budget in BUDGETS:
-        found: list[bool] = []
-        for one in questions:
-            offered = yard.candidates(documents, one, titles)
-            block, ids = assemble(one["question"], offered, budget)
-            flat, by_id = yard.flat(block), {entry["id"]: entry for entry in offered}
-            found.append(
-                all(gold in ids and yard.flat(by_id[gold]["text"]) in flat for gold in one["gold"])
-            )
+        found = two_steps.both_placed(assemble, titles, budget)
         shares.append((sum(found) / len(found), sum(found[1::2]) / len(found[1::2])))
     return shares
 
 
-def _ours(yard: Any, **options: Any) -> Callable[..., tuple[str, list[str]]]:
-    builder = ContextBuilder(ContextConfig(min_chunk_tokens=1, **options), token_counter=yard.count)
+def _ours(**options: Any) -> Callable[..., tuple[str, list[str]]]:
+    builder = ContextBuilder(ContextConfig(min_chunk_tokens=1, **options), token_counter=count)
 
     def assemble(question: str, offered: list[Any], budget: int) -> tuple[str, list[str]]:
         candidates = tuple(

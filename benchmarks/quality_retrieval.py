@@ -1,7 +1,6 @@
-"""Does the passage that holds the answer survive? Real questions, duplicates, small budgets.
+"""Is the passage that holds the answer in the block? Real questions, duplicates, small budgets.
 
-The yardstick is not ours and lies outside the repository; where it is absent this part says so.
-Its questions are halved by a hash of their id; both halves are shown, and both were seen while the
+The questions are halved by a hash of their id; both halves are shown, and both were seen while the
 defaults were chosen.
 """
 
@@ -10,8 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import SHARED, yardstick
+from benchmarks._data import has_data
 from benchmarks._harness import Table, at_least, at_most
+from benchmarks.measures import blocks
+from benchmarks.measures.tokens import count
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 
 if TYPE_CHECKING:
@@ -24,33 +25,29 @@ GOALS = {"without": (0.72, 0.855, 0.92, 0.955), "with": (0.93, 0.985, 0.99, 0.99
 
 
 def run() -> list[Table]:
-    """Measure ours and the peers on the development questions."""
-    if not (SHARED / "eval" / "eval_retr.py").exists():
+    """Measure ours and the peers on the questions."""
+    if not has_data():
         return [_absent()]
-    yard: Any = yardstick("eval_retr")
-    records, vectors = yard.load(str(SHARED / "data"), "dev")
-    yard.QV.update({record["question"]: vectors[record["emb"]] for record in records})
-    bench = _Bench(yard, records, vectors)
+    bench = _Bench()
     return [_gold(bench), _plain(bench), _defaults(bench)]
 
 
 class _Bench:
-    def __init__(self, yard: Any, records: Sequence[Any], vectors: Any) -> None:
-        self.yard, self.records, self.vectors = yard, records, vectors
-
-    def scores(self, assembler: Callable[..., Any], scenario: str, budget: int) -> list[Any]:
+    def scores(
+        self, assembler: Callable[..., Any], scenario: str, budget: int
+    ) -> list[blocks.Score]:
         return [
-            self.yard.score(record, found, budget, assembler(record["question"], found, budget))
-            for record in self.records
-            for found in [self.yard.sources(record, self.vectors, scenario)]
+            blocks.score(record, found, budget, *assembler(record["question"], found, budget))
+            for record in blocks.questions()
+            for found in [blocks.offers(record, scenario)]
         ]
 
-    def ours(self, *, question_vector: bool = False, vectors: bool = True, **knobs: Any) -> Any:
-        count = self.yard.count
-
-        def assemble(question: str, found: dict[str, Any], budget: int) -> tuple[str, list[str]]:
+    def ours(self, *, question_vector: bool = False, vectors: bool = True, **options: Any) -> Any:
+        def assemble(
+            question: str, found: dict[str, list[blocks.Offer]], budget: int
+        ) -> tuple[str, list[str]]:
             builder = ContextBuilder(
-                ContextConfig(min_chunk_tokens=1, **knobs), token_counter=count
+                ContextConfig(min_chunk_tokens=1, **options), token_counter=count
             )
             context = builder.assemble(
                 question,
@@ -58,30 +55,32 @@ class _Bench:
                     CallableSource(n, _returning(p, vectors=vectors)) for n, p in found.items()
                 ],
                 budget=budget + count(f"\n\n[Current question]\n{question}"),
-                query_embedding=self.yard.QV[question] if question_vector else None,
+                query_embedding=blocks.question_vector(question) if question_vector else None,
             )
             placed = context.candidates
             return "\n\n".join(c.content for c in placed), [c.id for c in placed]
 
         return assemble
 
-    def means(self, rows: Sequence[Any], field: str) -> tuple[float, float, float]:
+    def means(self, rows: Sequence[blocks.Score], field: str) -> tuple[float, float, float]:
         """Return the mean over all questions and over each half of them."""
         halves: tuple[list[float], list[float]] = ([], [])
-        for record, row in zip(self.records, rows, strict=True):
+        for record, row in zip(blocks.questions(), rows, strict=True):
             digest = hashlib.sha256(record["id"].encode()).digest()
-            halves[digest[-1] % 2].append(float(row[field] or 0))
+            halves[digest[-1] % 2].append(float(getattr(row, field) or 0))
         every = [*halves[0], *halves[1]]
         return tuple(sum(part) / max(len(part), 1) for part in (every, *halves))  # pyright: ignore[reportReturnType] - three of them
 
 
-def _returning(passages: Sequence[Any], *, vectors: bool) -> Callable[[str], list[Candidate]]:
+def _returning(
+    passages: Sequence[blocks.Offer], *, vectors: bool
+) -> Callable[[str], list[Candidate]]:
     found = [
         Candidate(
-            one["text"],
-            float(one["score"]),
-            id=one["id"],
-            embedding=one["emb"] if vectors else None,
+            one.text,
+            float(one.score),
+            id=one.id,
+            embedding=one.vector if vectors else None,
         )
         for one in passages
     ]
@@ -90,8 +89,10 @@ def _returning(passages: Sequence[Any], *, vectors: bool) -> Callable[[str], lis
 
 def _gold(bench: _Bench) -> Table:
     ways: list[tuple[str, Any, tuple[float, ...] | None]] = [
-        ("stuff and cut, LlamaIndex top-k", bench.yard.naive_greedy, None),
-        ("LangChain MMR .7, with the question's vector", bench.yard.lc_mmr(0.7, 40), None),
+        ("by score until the budget ends", blocks.greedy, None),
+        ("LlamaIndex SimilarityPostprocessor", blocks.llama_index_top, None),
+        ("all passages joined, cut at the budget", blocks.cut_joined_text, None),
+        ("LangChain MMR .7, with the question's vector", blocks.mmr(0.7, 40), None),
         ("muntin", bench.ours(), GOALS["without"]),
         ("muntin, no vectors at all", bench.ours(vectors=False), GOALS["without"]),
         ("muntin, with the question's vector", bench.ours(question_vector=True), GOALS["with"]),
@@ -107,8 +108,8 @@ def _gold(bench: _Bench) -> Table:
             if budget == 512:
                 halves = f"{first:.3f} / {second:.3f}"
                 use = round(bench.means(scored, "use")[0], 2)
-                twins = round(bench.means(scored, "dup_in")[0], 3)
-                over = sum(row["over"] for row in scored)
+                twins = round(bench.means(scored, "twins")[0], 3)
+                over = sum(row.over for row in scored)
         tail: tuple[Cell, ...] = (halves, use, twins, over)
         if goals:
             tail = (halves, at_least(use, 0.92), at_most(twins, 0.02), at_most(over, 0))
@@ -135,25 +136,25 @@ def _gold(bench: _Bench) -> Table:
 
 
 def _reference(bench: _Bench) -> Any:
-    knobs = {
+    options = {
         "mmr_lambda": 0.7,
         "dedup_across_sources": False,
         "similarity": "embedding",
         "fill": False,
     }
-    return bench.ours(**knobs)
+    return bench.ours(**options)
 
 
 def _plain(bench: _Bench) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for scenario in ("plain", "borrow"):
         for budget in BUDGETS:
-            naive = bench.means(bench.scores(bench.yard.naive_greedy, scenario, budget), "gold")[0]
+            naive = bench.means(bench.scores(blocks.greedy, scenario, budget), "gold")[0]
             ours = bench.means(bench.scores(bench.ours(), scenario, budget), "gold")[0]
             gap = at_least(round(ours - naive, 3), -0.01)
             rows.append((scenario, budget, round(naive, 3), round(ours, 3), gap))
     return Table(
-        title="Where nothing is doubled, or most of memory's quota is idle: no worse than greedy",
+        title="Without duplicates, and with an idle quota: not worse than greedy",
         columns=("scenario", "tokens", "naive greedy", "muntin", "gap"),
         rows=tuple(rows),
         notes=("A gap of .015 is three of 200 questions: the older versions named above.",),
@@ -173,11 +174,11 @@ def _defaults(bench: _Bench) -> Table:
         ("stop at the first item that does not fit", {"fill": False}),
     ]
     rows: list[tuple[Cell, ...]] = []
-    for name, knobs in ways:
+    for name, options in ways:
         cells: list[Cell] = [name]
         for budget in (256, 512, 1024):
             gold, first, second = bench.means(
-                bench.scores(bench.ours(**knobs), "dup", budget), "gold"
+                bench.scores(bench.ours(**options), "dup", budget), "gold"
             )
             cells.append(f"{gold:.3f} ({first:.3f} / {second:.3f})")
         rows.append(tuple(cells))
@@ -192,5 +193,5 @@ def _absent() -> Table:
     return Table(
         title="Gold passages kept",
         columns=("result",),
-        rows=(("not measured: the folder with the real data is not beside this checkout",),),
+        rows=(("not measured: benchmarks/data is not here",),),
     )

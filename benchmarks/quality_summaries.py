@@ -1,9 +1,9 @@
 """What is left of a long text when no question is known and no model is asked?
 
-Two measures, neither ours. Real conversations: the newest half of the budget word for word and a
-summary of the rest, beside the same with the yardstick's summarisers. And the compaction
-conformance kit: planted rules, limits and facts that must survive three rounds of compaction,
-beside the kit's own compactors. Either is left out where it is absent.
+Two measures. Real conversations: the newest half of the budget word for word and a summary of the
+rest, and the same with simple extracts. And the compaction conformance kit: planted rules, limits
+and facts that must survive three rounds of compaction, next to the kit's own compactors. The kit is
+left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import yardstick
+from benchmarks._data import has_data
 from benchmarks._harness import Table, at_least, peer
-from benchmarks.quality_histories import COLUMNS, cases, fitted, halves, present, rows_of
+from benchmarks.measures import histories
+from benchmarks.measures.histories import rendered
+from benchmarks.measures.tokens import messages_tokens
+from benchmarks.quality_histories import COLUMNS, cases, fitted, halves, rows_of
 from muntin import ExtractiveSummarizer, TiktokenCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks._harness import Cell
-    from benchmarks.quality_histories import Compactor
+    from benchmarks.measures.histories import Compactor
 
 __all__ = ("run",)
 
@@ -32,31 +35,27 @@ ROUNDS = 3
 
 def run() -> list[Table]:
     """Measure summaries of conversations, and the kit."""
-    tables = [_conversations()] if present() else []
+    tables = [_conversations()] if has_data() else []
     benchmark = peer("compaction_kit.benchmark")
     if benchmark is not None:
         tables += [_kit(benchmark), _rotating()]
-    absent = "not measured: set MUNTIN_SHARED, or install compaction-conformance-kit"
+    absent = "not measured: benchmarks/data is not here, nor compaction-conformance-kit"
     return tables or [Table(title="Summaries", columns=("measure",), rows=((absent,),))]
 
 
 def _conversations() -> Table:
-    yard: Any = yardstick("eval_hist")
-    known = False
     rows: list[tuple[Cell, ...]] = []
-    ours = _half_tail(yard)
     named: dict[str, Compactor] = {
-        "half tail, ExtractiveSummarizer": ours,
-        "fit_messages": _fitted(yard),
-        "yardstick's tail": yard.tail,
-        "yardstick's random turns": yard.random_turns,
-        "yardstick's half tail, extractive": yard.ref_half,
-        "yardstick's half tail, salient": yard.ref_half_salient,
+        "half newest turns, half ExtractiveSummarizer": _half_tail(),
+        "fit_messages": fitted(),
+        "newest turns": histories.newest,
+        "random turns": histories.random_turns,
+        "half newest turns, half frequent sentences": histories.half_newest,
     }
-    for name, compactor in named.items():
-        scores = [yard.score(case, compactor, known) for case in cases()]
+    for at, (name, compact) in enumerate(named.items()):
+        scores = [histories.score(case, compact, known=False) for case in cases()]
         rows += rows_of(name, "all", scores)
-        if name in ("half tail, ExtractiveSummarizer", "fit_messages"):
+        if at < 2:
             for half, some in halves(scores):
                 rows += rows_of(name, half, some)
     return Table(
@@ -67,24 +66,19 @@ def _conversations() -> Table:
     )
 
 
-def _half_tail(yard: Any) -> Compactor:
+def _half_tail() -> Compactor:
     summarize = ExtractiveSummarizer(counter=lru_cache(maxsize=None)(TiktokenCounter("o200k_base")))
 
     def keep(
         turns: list[dict[str, Any]], budget: int, question: str | None
     ) -> list[dict[str, Any]]:
         del question  # it is not known
-        newest = yard.tail(turns, budget // 2, None)
-        old = "\n".join(yard.render(turn) for turn in turns[: len(turns) - len(newest)])
-        left = budget - yard.hist_tokens(newest) - 4
+        newest = histories.newest(turns, budget // 2, None)
+        old = "\n".join(map(rendered, turns[: len(turns) - len(newest)]))
+        left = budget - messages_tokens(newest) - 4
         return [{"role": "system", "content": summarize(old, max_tokens=left)}, *newest]
 
     return keep
-
-
-def _fitted(yard: Any) -> Compactor:
-    keep = fitted(yard)
-    return lambda turns, budget, question: keep(turns, budget, None)  # noqa: ARG005 - not known
 
 
 def _ours() -> Callable[[], Any]:

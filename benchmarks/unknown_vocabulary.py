@@ -7,20 +7,18 @@ that tokenizer and a ChatML template: 32k SentencePiece pieces and the 131k Tekk
 shipped in the wheel of `mistral-common`.
 
     pip install mistral-common sentencepiece
-    MUNTIN_SHARED=... python -m benchmarks.unknown_vocabulary
+    python -m benchmarks.unknown_vocabulary
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
 import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._data import SHARED
+from benchmarks._data import json_lines
 from muntin import (
     CallableSource,
     Candidate,
@@ -80,9 +78,7 @@ def prompts(
 
 def measure() -> None:
     """Print a row for each vocabulary, window and counter."""
-    path = SHARED / "data" / "retrieval.dev.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
+    records = list(json_lines("retrieval.dev.jsonl.gz"))
     records = records[int(sys.argv[1]) :: 2] if len(sys.argv) > 1 else records
     unknown = counter_for("our-own-model-7b")
     print(f"{len(records)} questions\n")

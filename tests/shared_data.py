@@ -1,14 +1,14 @@
-"""Tests on the real data, which is too large to commit: they skip where it is not."""
+"""Tests on the real data of `benchmarks/data`, which a source distribution does not contain."""
 
 from __future__ import annotations
 
 import pytest
-from benchmarks._data import SHARED, data_path, json_lines
+from benchmarks._data import DATA, data_path, has_data, json_lines
 
-__all__ = ("SHARED", "data_path", "json_lines", "needs_data")
+__all__ = ("DATA", "data_path", "json_lines", "needs_data")
 
 needs_data = pytest.mark.skipif(
-    not (SHARED / "data").is_dir(),
-    reason="the real data is not here: set MUNTIN_SHARED to the folder that holds data/",
+    not has_data(),
+    reason="benchmarks/data is not here: take it from a clone, or set MUNTIN_DATA to a copy",
 )
 """Decorator for tests on real data."""

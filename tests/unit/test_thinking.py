@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from muntin import ContextWindowExceeded, count_messages, fit_messages
-from muntin.messages import first_change, pairing_problems, view, without_signed_thinking
+from muntin import (
+    ContextWindowExceeded,
+    HistoryCompactor,
+    count_messages,
+    estimate_tokens,
+    fit_messages,
+)
+from muntin.conversations.trajectory import reduce_agent_sync
+from muntin.messages import pairing_problems, view, without_signed_thinking
 from muntin.testing import BoundThinking, RequestRefused, check_openai_responses
 
 
@@ -32,34 +39,57 @@ def signed_thread(bound: BoundThinking, rounds: int = 8) -> dict[str, Any]:
     return {**body, "messages": [*body["messages"], done, {"role": "user", "content": "And now?"}]}
 
 
-def test_a_cut_thread_is_accepted_once_its_stale_thinking_is_out() -> None:
+@pytest.mark.parametrize("model", [None, "claude-opus-5-5", "us.anthropic.claude-sonnet-5-5-v1:0"])
+def test_a_fitted_thread_is_accepted_at_every_budget(model: str | None) -> None:
     """A note in place of old turns makes every later signature invalid, and the run ends."""
     bound = BoundThinking()
     body = signed_thread(bound)
     messages = body["messages"]
     before = copy.deepcopy(messages)
-    whole = count_messages(messages)
-    refused = 0
-    for budget in range(100, whole, whole // 24):
+    whole = count_messages(messages, counter=estimate_tokens)
+    kept: set[int] = set()
+    for budget in range(100, whole, whole // 40):
         try:
-            fitted = fit_messages(messages, budget=budget).messages
+            fitted = fit_messages(messages, budget=budget, model=model, counter=estimate_tokens)
         except ContextWindowExceeded:
             continue
-        try:
-            bound.check({**body, "messages": fitted})
-        except RequestRefused:
-            refused += 1
-        start = first_change(messages, fitted)
-        assert start is not None
-        unsigned = without_signed_thinking(fitted, start)
-        bound.check({**body, "messages": unsigned.messages})
-        assert not pairing_problems([view(message) for message in unsigned.messages])
-        texts = [view(message).text for message in fitted]
-        assert [view(message).text for message in unsigned.messages] == texts
-        assert count_messages(unsigned.messages) <= budget
-        assert without_signed_thinking(unsigned.messages, start).removed == 0
-    assert refused
+        sent = {**body, "messages": fitted.messages}
+        bound.check(sent)
+        kept.add(bound.sent(sent))
+        left_out = bound.written - bound.sent(sent)
+        assert any("reasoning left out" in note for note in fitted.report.notes) == bool(left_out)
+        assert fitted.report.used <= budget
+        used = count_messages(fitted.messages, counter=estimate_tokens)
+        assert fitted.report.used == used
+        assert not pairing_problems([view(message) for message in fitted.messages])
+        again = fit_messages(fitted.messages, budget=budget, model=model, counter=estimate_tokens)
+        assert again.messages is fitted.messages
+    assert kept == set(range(9))
     assert messages == before
+
+
+def test_a_cut_that_leaves_thinking_in_is_refused() -> None:
+    """A check that accepts everything would make the other tests worthless."""
+    bound = BoundThinking()
+    body = signed_thread(bound)
+    with pytest.raises(RequestRefused, match="different conversation"):
+        bound.check({**body, "messages": [body["messages"][0], *body["messages"][3:]]})
+    no_front = without_signed_thinking(body["messages"], places={1, 3})
+    bound.check({**body, "messages": no_front.messages})
+    no_middle = without_signed_thinking(body["messages"], places={3})
+    with pytest.raises(RequestRefused, match="different conversation"):
+        bound.check({**body, "messages": no_middle.messages})
+
+
+def test_thinking_that_the_model_does_not_check_stays() -> None:
+    """Older models take thinking behind any prefix; without it they work worse."""
+    body = signed_thread(BoundThinking())
+    fitted = fit_messages(
+        body["messages"], budget=700, model="claude-sonnet-4-5", counter=estimate_tokens
+    )
+
+    assert any(view(message).signed for message in fitted.messages)
+    assert not any("reasoning left out" in note for note in fitted.report.notes)
 
 
 def test_reasoning_items_go_with_the_ids_of_their_followers() -> None:
@@ -122,3 +152,44 @@ def test_reasoning_that_must_go_back_stays(message: dict[str, Any]) -> None:
 
     assert unsigned.messages == [message]
     assert unsigned.messages[0] is message
+
+
+def test_a_recap_takes_the_thinking_written_before_it_and_keeps_the_later() -> None:
+    """A recap changes the prefix once; what is written behind it stays valid until the next."""
+    bound = BoundThinking()
+    body = signed_thread(bound)
+    history = list(body["messages"])
+    compactor = HistoryCompactor(None, keep_recent=4, trigger_tokens=600, recap_role="user")
+    sent = {**body, "messages": compactor.compact(history)}
+    outcome = compactor.last_outcome
+    assert outcome is not None
+    assert outcome.compacted
+    assert outcome.reasoning_blocks == 3
+    assert outcome.tokens_after < outcome.tokens_before
+    bound.check(sent)
+    assert bound.sent(sent) == 0
+    for turn in range(3):
+        block = bound.sign(sent, f"Thought {turn}.")
+        history += [
+            {"role": "assistant", "content": [block, {"type": "text", "text": "Yes."}]},
+            {"role": "user", "content": "And?"},
+        ]
+        sent = {**body, "messages": compactor.compact(history)}
+        bound.check(sent)
+        assert bound.sent(sent) == turn + 1
+        assert compactor.last_outcome is not None
+        assert compactor.last_outcome.reason == "reused"
+    other = HistoryCompactor(None, keep_recent=4, trigger_tokens=600, recap_role="user")
+    other.load(compactor.state())
+    assert other.compact(history) == sent["messages"]
+
+
+def test_a_reduced_tool_loop_holds_no_thinking_behind_its_summary() -> None:
+    """The summary stands in place of the oldest rounds, so the newest lose their thinking."""
+    bound = BoundThinking()
+    body = signed_thread(bound)
+    reduced = reduce_agent_sync(
+        body["messages"], summarize=lambda text, how: "looked", budget=700, keep_recent_steps=3
+    )
+    bound.check({**body, "messages": reduced})
+    assert bound.sent({**body, "messages": reduced}) == 0

@@ -16,72 +16,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from muntin.conversations.encodable import clean_messages
+from muntin.conversations.fitted import FittedMessages
 from muntin.conversations.fitting import Draft, FitRequest, require_room, shrink
+from muntin.conversations.reasoning import BoundReasoning, lighter_for
 from muntin.errors import ContextWindowExceeded
+from muntin.messages import first_change
 from muntin.messages import repair as mend
+from muntin.report import Event
 from muntin.runtime import Flow, arguments_of, arun, off_loop, run, size_of
 from muntin.state import STATE_SHARE, reinject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from muntin.counting import Conversation
     from muntin.report import AssemblyReport
 
 __all__ = ("FittedMessages", "afit_messages", "fit_messages")
 
 MessagesT = TypeVar("MessagesT", bound=Sequence[Any])
-
-
-class FittedMessages(Generic[MessagesT]):
-    """Messages that fit, with the account of how they came to."""
-
-    messages: MessagesT
-    """The messages to send: the same shapes, in the same kind of sequence; the very object that
-    was given when nothing had to change."""
-    changed: bool
-    """Whether anything had to change."""
-    turn_open: bool
-    """Whether the model is to speak next: somebody asked, or a tool round came back."""
-
-    def __init__(
-        self,
-        messages: MessagesT,
-        *,
-        changed: bool,
-        turn_open: bool,
-        account: Callable[[], AssemblyReport],
-    ) -> None:
-        self.messages = messages
-        self.changed = changed
-        self.turn_open = turn_open
-        self._account = account
-        self._report: AssemblyReport | None = None
-
-    @property
-    def report(self) -> AssemblyReport:
-        """What became of every message; written when it is first read."""
-        if self._report is None:
-            self._report = self._account()
-        return self._report
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle the values and the report, which is written for it if it was not read yet."""
-        return (_unpickled, (self.messages, self.changed, self.turn_open, self.report))
-
-    def __repr__(self) -> str:
-        return f"FittedMessages({len(self.messages)} messages, changed={self.changed})"
-
-
-def _unpickled(
-    messages: Sequence[Any],
-    changed: bool,  # noqa: FBT001 - pickle passes positions
-    turn_open: bool,  # noqa: FBT001
-    report: AssemblyReport,
-) -> FittedMessages[Sequence[Any]]:
-    return FittedMessages(messages, changed=changed, turn_open=turn_open, account=lambda: report)
+ResultT = TypeVar("ResultT")
 
 
 @arguments_of(FitRequest)
@@ -102,8 +57,9 @@ def fit_messages(  # noqa: D417 - the fields of the request are its arguments
             is no budget.
         reserve: Tokens of the window kept for the answer. `None` takes the default of
             `WindowBudgetConfig`, and 0 where a budget is given.
-        model: A model or its name, for what is not given: the counter and the window. `None`
-            when unknown.
+        model: A model or its name. It gives the counter and the window where they are not given,
+            and decides whether reasoning is bound to the messages before it. `None` means an
+            unknown model, whose reasoning is taken to be bound.
         tools: Tool schemas that are sent along; they are counted, not changed.
         question: Brings older messages that speak of it back word for word. By default the newest
             user message is the question; `None` recalls nothing and keeps the newest messages.
@@ -163,36 +119,27 @@ async def afit_messages(request: FitRequest[MessagesT]) -> FittedMessages[Messag
     return await arun(_fitted(request), request.summarizer, size=size)
 
 
-def _without_model(flow: Flow[FittedMessages[MessagesT]]) -> FittedMessages[MessagesT]:
-    """Run a policy that asks nobody."""
+def _without_model(flow: Flow[ResultT]) -> ResultT:
+    """Run a policy that asks no model."""
     try:
         next(flow)
     except StopIteration as end:
-        return cast("FittedMessages[MessagesT]", end.value)
+        return cast("ResultT", end.value)
     raise AssertionError("a fit without a summariser asked for a summary")
 
 
 def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
     """Run the policy: mend, count, and shrink only when it does not fit."""
     given: Sequence[Any] = request.messages
-    plan = request.plan
     messages, origins = given, None
     if request.repair:
-        mended = mend(given, prompts=plan.prompts)
+        mended = mend(given, prompts=request.plan.prompts)
         if mended.changed:
             messages, origins = mended, mended.origins
     messages, read = clean_messages(messages, request.measure)
-    draft = Draft(
-        messages,
-        request.measure,
-        tool_tokens=request.tool_tokens,
-        prompts=plan.prompts,
-        note_role=plan.note_role,
-        read=read,
-    )
-    if draft.total > plan.budget:
-        draft.read()
-        messages = yield from _shrunk(draft, request)
+    draft = _draft(messages, request, read)
+    if draft.total > request.limits.budget:
+        draft, messages, origins = yield from _smaller(draft, request, origins)
     out = messages if messages is given else _like(given, messages)
     return FittedMessages(
         cast("MessagesT", out),
@@ -200,6 +147,75 @@ def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
         turn_open=_turn_open(draft),
         account=lambda: _account(request, draft, out, origins),
     )
+
+
+def _draft(
+    messages: Sequence[Any], request: FitRequest[Any], read: Conversation | None = None
+) -> Draft:
+    return Draft(
+        messages,
+        request.measure,
+        tool_tokens=request.tool_tokens,
+        prompts=request.plan.prompts,
+        note_role=request.note_role,
+        read=read,
+    )
+
+
+def _smaller(
+    draft: Draft, request: FitRequest[Any], origins: Sequence[int | None] | None
+) -> Flow[tuple[Draft, Sequence[Any], Sequence[int | None] | None]]:
+    """Make a conversation fit, bound reasoning included; return draft, messages, origins."""
+    reasoning = BoundReasoning(draft.messages, request.measure, request.model_name)
+    lighter = None
+    if reasoning.places:
+        excess = draft.total - request.limits.budget
+        lighter = lighter_for(reasoning, excess, lambda messages: _trial(messages, request))
+    before, given = draft.total, draft.messages
+    if lighter is not None:
+        draft = _draft(lighter.messages, request)
+    out = yield from _reduced(draft, request)
+    if reasoning.places and _is_stale(draft.messages, out, request):
+        # A recap of the summariser may need more space than its stand-in of the trial.
+        lighter = reasoning.without(reasoning.places)
+        draft = _draft(lighter.messages, request)
+        out = yield from _reduced(draft, request)
+    if lighter is None:
+        return draft, out, origins
+    given_at = range(len(given)) if origins is None else origins
+    lost = [given_at[at] for at in lighter.places]
+    draft.unbound = frozenset(at for at in lost if at is not None)
+    draft.notes.append(lighter.note)
+    after, covered = before - lighter.tokens, len(lighter.places)
+    draft.events.insert(
+        0, Event(what="reasoning left out", before=before, after=after, covered=covered)
+    )
+    return draft, out, [given_at[at] for at in lighter.origins]
+
+
+def _reduced(draft: Draft, request: FitRequest[Any]) -> Flow[Sequence[Any]]:
+    """Return the messages of a draft inside the budget."""
+    if draft.total <= request.limits.budget:
+        return draft.messages
+    draft.read()
+    return (yield from _shrunk(draft, request))
+
+
+def _trial(messages: Sequence[Any], request: FitRequest[Any]) -> Sequence[Any] | None:
+    """Fit messages without asking a model; `None` if it is impossible."""
+    alone = replace(request, summarizer=None)
+    try:
+        return _without_model(_reduced(_draft(messages, alone), alone))
+    except ContextWindowExceeded:
+        return None
+
+
+def _is_stale(messages: Sequence[Any], out: Sequence[Any], request: FitRequest[Any]) -> bool:
+    """Return whether reasoning is left behind the first change."""
+    change = first_change(messages, out)
+    if change is None:
+        return False
+    return bool(BoundReasoning(out, request.measure, request.model_name).behind(change))
 
 
 def _shrunk(draft: Draft, request: FitRequest[Any]) -> Flow[Sequence[Any]]:
@@ -242,7 +258,7 @@ def _account(
     def replay(budget: int) -> AssemblyReport:
         """Fit the same messages into another budget, without asking a model."""
         other = replace(
-            request, budget=budget, window=None, reserve=None, summarizer=None, counter=None,
+            request, budget=budget, window=None, reserve=None, summarizer=None, counter=None, model=request.model_name,
             counts=request.measure,
         )  # fmt: skip
         return _without_model(_fitted(other)).report

@@ -19,6 +19,7 @@ from muntin.counting.counters import (
     counter_for,
     counter_name,
     is_exact,
+    model_name,
 )
 from muntin.counting.estimate import EstimatedEncoding, estimate_tokens, short_texts
 from muntin.counting.framing import (
@@ -75,6 +76,7 @@ __all__ = (
     "is_exact",
     "limit_shared_counts",
     "media_tokens",
+    "model_name",
     "require_whole",
     "short_texts",
     "tokens_of",

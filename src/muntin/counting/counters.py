@@ -29,6 +29,7 @@ __all__ = (
     "counter_for",
     "counter_name",
     "is_exact",
+    "model_name",
 )
 
 
@@ -140,7 +141,7 @@ def _counter_for(model: object) -> NamedCounter:
         raise ConfigurationError(f"counter_for takes an instance, got the class {model.__name__}")
     if isinstance(model, NamedCounter):
         return model
-    name = _model_name(model)
+    name = model_name(model)
     if name is not None:
         return _counter_of_name(name)
     if callable(model):
@@ -224,8 +225,8 @@ _OPENAI_PROVIDERS: Final = frozenset({"openai", "azure", "azure_openai", "azure-
 _NAME_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
 
 
-def _model_name(model: object) -> str | None:
-    """Return the name of a LangChain or LlamaIndex model; None if it has none."""
+def model_name(model: object) -> str | None:
+    """Return the name of a LangChain or LlamaIndex model; `None` if it has none."""
     for attribute in _NAME_ATTRIBUTES:
         name = getattr(model, attribute, None)
         if isinstance(name, str) and name:
@@ -237,7 +238,7 @@ def _model_name(model: object) -> str | None:
     if isinstance(name, str) and name:
         return name
     bound = getattr(model, "bound", None)  # a LangChain model with tools or settings bound to it
-    return None if bound is None else _model_name(bound)
+    return None if bound is None else model_name(bound)
 
 
 def _warn_once(name: str, message: str) -> None:

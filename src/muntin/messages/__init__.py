@@ -7,6 +7,17 @@ repaired. It does not count tokens; it imports `errors`, `prompts` and `text`.
 from __future__ import annotations
 
 from muntin.messages.blanks import is_blank, without_blanks
+from muntin.messages.bound import (
+    Unsigned,
+    binds,
+    bound_places,
+    checks_prefix,
+    first_change,
+    holds_bound,
+    reads,
+    unreadable_places,
+    without_signed_thinking,
+)
 from muntin.messages.encodable import cleaned
 from muntin.messages.framework_messages import (
     is_framework_text,
@@ -40,7 +51,6 @@ from muntin.messages.shapes.providers.gemini import GEMINI
 from muntin.messages.shapes.providers.openai_chat import OPENAI_CHAT, role_of
 from muntin.messages.shapes.providers.openai_responses import OPENAI_RESPONSES
 from muntin.messages.shapes.views import Media, MediaKind
-from muntin.messages.thinking import Unsigned, first_change, without_signed_thinking
 from muntin.messages.turns import (
     Division,
     Unit,
@@ -77,11 +87,15 @@ __all__ = (
     "Unit",
     "Unsigned",
     "as_block",
+    "binds",
+    "bound_places",
     "canonical_json",
+    "checks_prefix",
     "cleaned",
     "cut_points",
     "divide",
     "first_change",
+    "holds_bound",
     "in_flight",
     "is_blank",
     "is_framework_text",
@@ -90,6 +104,7 @@ __all__ = (
     "needs_repair",
     "newest_user",
     "pairing_problems",
+    "reads",
     "register_framework_messages",
     "register_shape",
     "repair",
@@ -99,6 +114,7 @@ __all__ = (
     "shape_of",
     "straight_order",
     "units",
+    "unreadable_places",
     "view",
     "without_blanks",
     "without_signed_thinking",

@@ -44,6 +44,7 @@ Reason = Literal[
     "orphaned",
     "interrupted",
     "empty",
+    "unbound",
 ]
 """Why it happened; the closed set, each explained in `REASONS`."""
 
@@ -72,6 +73,7 @@ REASONS: Mapping[Reason, str] = {
     "orphaned": "a tool result without its call, or a call without its results",
     "interrupted": "a tool call that never got its results",
     "empty": "no text in it",
+    "unbound": "its reasoning is accepted only behind messages that changed, so it was taken out",
 }
 """Each reason, as the rest of the sentence "it was kept / shortened / dropped because ..."."""
 
@@ -82,10 +84,10 @@ REASONS_OF: Mapping[DecisionKind, frozenset[str]] = {
     "kept": frozenset(
         _LINKED | {"placed", "pinned", "protected", "recent", "recalled", "repaired", "interrupted"}
     ),
-    "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested", "repaired"}),
+    "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested", "repaired", "unbound"}),
     "summarised": frozenset({"compacted", "digested"}),
     "dropped": frozenset(
-        _ROOM | _SAID_ELSEWHERE | {"beyond_top_k", "orphaned", "interrupted", "empty"}
+        _ROOM | _SAID_ELSEWHERE | {"beyond_top_k", "orphaned", "interrupted", "empty", "unbound"}
     ),
 }
 """Reasons that make sense for each kind; other pairs are refused."""

@@ -20,6 +20,7 @@ from muntin.testing.record_suites import RecordStoreSuite
 from muntin.testing.strict import Provider, check_request
 from muntin.testing.suites import CounterSuite, SourceSuite, StateStoreSuite, ToolResultStoreSuite
 from muntin.testing.wire import (
+    BoundItems,
     BoundThinking,
     Refusal,
     RequestOverflow,
@@ -34,6 +35,7 @@ from muntin.testing.wire import (
 )
 
 __all__ = (
+    "BoundItems",
     "BoundThinking",
     "CounterSuite",
     "FailingSummarizer",

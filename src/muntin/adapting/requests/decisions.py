@@ -26,7 +26,8 @@ __all__ = ("DecisionCache", "Held", "Saved", "held", "recorded")
 Saved: TypeAlias = dict[str, Any]
 """A decision as it is stored: `version`, `covered` (messages behind the system messages in front),
 `digest` (of those), `send`, in which `[first, last]` is a range of messages sent unchanged,
-`budget` (tokens available), `tokens` (of the request) and `state` (digest of the state put back).
+`budget` (tokens available), `tokens` (of the request), `state` (digest of the state put back) and
+`bound` (covered messages that were written before the first decision of the conversation).
 """
 
 _VERSION = 3
@@ -44,10 +45,19 @@ class Held(NamedTuple):
     """What the request cost when it was made, in tokens."""
     state: str
     """Digest of the state that was put back; `""` for none."""
+    bound: int
+    """Position from which messages were written behind a decision and not behind the conversation
+    itself, counted from the first message."""
 
 
 def recorded(
-    messages: Sequence[Any], sent: Sequence[Any], *, budget: int, tokens: int, state: str
+    messages: Sequence[Any],
+    sent: Sequence[Any],
+    *,
+    budget: int,
+    tokens: int,
+    state: str,
+    before: Held | None = None,
 ) -> Saved:
     """Write down what is sent in place of messages.
 
@@ -58,6 +68,7 @@ def recorded(
         budget: Tokens there were for it.
         tokens: Tokens of the request.
         state: Digest of the state to be put back; `""` for none.
+        before: The decision that held until now; `None` if there was none.
     """
     front = _front(messages)
     covered = messages[front:]
@@ -81,6 +92,7 @@ def recorded(
         "budget": budget,
         "tokens": tokens,
         "state": state,
+        "bound": len(covered) if before is None else max(before.bound - front, 0),
     }
 
 
@@ -118,7 +130,9 @@ def held(messages: Sequence[Any], saved: object) -> Held | None:
             sent.extend(body[first : last + 1])
         else:
             sent.append(item)
-    return Held([*sent, *body[covered:]], budget, tokens, state)
+    bound = cast("Saved", saved).get("bound")
+    bound = bound if isinstance(bound, int) else covered
+    return Held([*sent, *body[covered:]], budget, tokens, state, front + bound)
 
 
 class DecisionCache:

@@ -14,6 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.adapting.refusals import second_try
+from muntin.adapting.requests.binding import (
+    BOUND_TARGET,
+    appended,
+    as_written,
+    has_bound,
+    readable,
+)
 from muntin.adapting.requests.carried import digest_of
 from muntin.adapting.requests.decisions import DecisionCache, held, recorded
 from muntin.adapting.requests.facts import Outgoing, RequestFacts
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from muntin.adapting.refusals import Refusal
-    from muntin.adapting.requests.decisions import Saved
+    from muntin.adapting.requests.decisions import Held, Saved
     from muntin.adapting.requests.facts import ModelFacts
     from muntin.adapting.requests.limits import BeforeCompaction, Reason
     from muntin.adapting.requests.mending import Mended
@@ -254,14 +261,28 @@ class Keeper:
             decision = held(messages, kept)
         if decision is None or facts.budget > _LARGER * decision.budget:
             # A decision for a small model stays for its next call; a large one is sent everything.
-            sound = mended(messages, facts.counts, self.prompts)
+            written = as_written(messages, decision, facts.name)
+            sound = mended(written.messages, facts.counts, self.prompts)
+            sound = replace(sound, notes=(*written.notes, *sound.notes))
             kept = kept if decision is not None else None
+            if written.messages is not messages:
+                kept = recorded(
+                    messages,
+                    written.messages,
+                    budget=facts.budget,
+                    tokens=facts.cost(written.messages),
+                    state=digest_of(state),
+                    before=decision,
+                )
+                self.decisions.add(kept)
             since = 0
         else:
             sound = mended(decision.messages, facts.counts, self.prompts)
             since = decision.tokens
             if digest_of(state) != decision.state:
                 restated = self._with_state(facts, sound.messages, state)
+                if has_bound(sound.messages, facts.name):
+                    restated = appended(sound.messages, restated)
                 sound = replace(sound, messages=restated)
                 kept = recorded(
                     messages,
@@ -269,7 +290,10 @@ class Keeper:
                     budget=decision.budget,
                     tokens=decision.tokens,
                     state=digest_of(state),
+                    before=decision,
                 )
+        seen = readable(sound.messages, facts.name)
+        sound = replace(sound, messages=seen.messages, notes=(*sound.notes, *seen.notes))
         tokens = facts.cost(sound.messages)
         as_it_is = Outgoing(messages=sound.messages, tokens=tokens, saved=kept, notes=sound.notes)
         reason = self._reason(facts, sound, tokens, since=since, asked=asked)
@@ -285,7 +309,7 @@ class Keeper:
                 )
             return as_it_is
         try:
-            smaller = yield from self._carried_out(facts, plan, state=state)
+            smaller = yield from self._carried_out(facts, plan, state=state, before=decision)
         except ContextWindowExceeded:
             if tokens <= facts.budget:
                 return as_it_is
@@ -294,7 +318,7 @@ class Keeper:
         else:
             return smaller if smaller.tokens < tokens or tokens > facts.budget else as_it_is
         # Usage may have taught too much: the provider decides whether this fits.
-        return (yield from self.smaller(facts, messages, facts.room, state=state))
+        return (yield from self.smaller(facts, messages, facts.room, state=state, before=decision))
 
     def _reason(
         self, facts: RequestFacts, sound: Mended, tokens: int, *, since: int, asked: bool
@@ -323,7 +347,10 @@ class Keeper:
         thread: str,
     ) -> Policy[RequestPlan | None]:
         """Return what is to be done; `None` if the hook refuses it."""
-        keep = int(facts.budget * self.target)
+        target = self.target
+        if has_bound(messages, facts.name):
+            target = min(target, BOUND_TARGET)
+        keep = int(facts.budget * target)
         if self.keep is not None:
             keep = min(facts.tokens_of(self.keep, messages), facts.budget)
         if reason == "asked":
@@ -406,7 +433,12 @@ class Keeper:
             self.lessons.remember_limit(facts.name, retry.limit)
         return (
             yield from self.smaller(
-                facts, messages, retry.budget, state=state, recorded_for=retry.budget
+                facts,
+                messages,
+                retry.budget,
+                state=state,
+                recorded_for=retry.budget,
+                before=held(messages, refused.saved),
             )
         )
 
@@ -425,7 +457,7 @@ class Keeper:
         Returns:
             The request; `None` if it holds no signed thinking.
         """
-        unsigned = without_signed_thinking(refused.messages)
+        unsigned = without_signed_thinking(refused.messages, anyhow=True)
         if not unsigned.removed:
             return None
         tokens = facts.cost(unsigned.messages)
@@ -435,6 +467,7 @@ class Keeper:
             budget=facts.budget,
             tokens=tokens,
             state=digest_of(state),
+            before=held(messages, refused.saved),
         )
         self.decisions.add(saved)
         note = f"{unsigned.removed} blocks of signed thinking left out: their prefix changed"
@@ -454,6 +487,7 @@ class Keeper:
         *,
         state: AgentState | None = None,
         recorded_for: int | None = None,
+        before: Held | None = None,
     ) -> Policy[Outgoing]:
         """Make a new decision from the original conversation.
 
@@ -463,6 +497,7 @@ class Keeper:
             budget: Tokens the request may take.
             state: Put back when messages are left out; `None` puts nothing back.
             recorded_for: Budget that the decision is recorded with; `None` is the one of the facts.
+            before: The decision that held until now; `None` if there was none.
 
         Raises:
             ContextWindowExceeded: What must be kept alone is over the budget.
@@ -475,7 +510,11 @@ class Keeper:
             keep=max(int(budget * self.target), 1),
             keep_whole=self._whole(facts, messages),
         )
-        return (yield from self._carried_out(facts, plan, state=state, recorded_for=recorded_for))
+        return (
+            yield from self._carried_out(
+                facts, plan, state=state, recorded_for=recorded_for, before=before
+            )
+        )
 
     def _carried_out(
         self,
@@ -484,6 +523,7 @@ class Keeper:
         *,
         state: AgentState | None,
         recorded_for: int | None = None,
+        before: Held | None = None,
     ) -> Policy[Outgoing]:
         messages = list(plan.messages)
         originals: dict[int, Any] = {}
@@ -492,7 +532,9 @@ class Keeper:
                 pinned = self._pin(messages[at])
                 originals[id(pinned)] = messages[at]
                 messages[at] = pinned
-        sound = mended(messages, facts.counts, self.prompts)
+        written = as_written(messages, before, facts.name)
+        sound = mended(written.messages, facts.counts, self.prompts)
+        notes = (*written.notes, *sound.notes)
         try:
             fitted = yield self._fit(facts, sound, max(min(plan.keep, plan.budget), 1), state)
         except ContextWindowExceeded:
@@ -506,9 +548,10 @@ class Keeper:
             budget=recorded_for or facts.budget,
             tokens=tokens,
             state=digest_of(state),
+            before=before,
         )
         self.decisions.add(saved)
-        return Outgoing(messages=sent, tokens=tokens, saved=saved, fitted=fitted, notes=sound.notes)
+        return Outgoing(messages=sent, tokens=tokens, saved=saved, fitted=fitted, notes=notes)
 
     def _fit(
         self, facts: RequestFacts, sound: Mended, budget: int, state: AgentState | None
@@ -526,6 +569,7 @@ class Keeper:
                 "prompts": self.prompts,
                 "counts": facts.counts,
                 "state": state,
+                "model": facts.name or None,
             },
         )
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from muntin.conversations.compaction.fold import covered_end, held_places
+from muntin.conversations.reasoning import BoundReasoning, Lighter
 from muntin.counting import FRAMING_TOKENS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from muntin.conversations.compaction.plan import Found, RecapRole
     from muntin.conversations.compaction.recap import Recap
     from muntin.conversations.compaction.recap_text import RecapText
@@ -63,3 +66,28 @@ class Composer:
             *(trail.messages[at] for at in held_places(trail, recap)),
             *found.messages[lead + covered_end(trail, recap) :],
         ]
+
+    def without_stale(
+        self, found: Found, recap: Recap, messages: Sequence[Any], *, is_same: bool
+    ) -> Lighter | None:
+        """Take out the reasoning behind a recap that was written before it.
+
+        Args:
+            found: The conversation.
+            recap: The recap.
+            messages: What `composed` returned.
+            is_same: Whether later messages were written behind this very recap.
+
+        Returns:
+            `None` if all reasoning is valid.
+        """
+        reasoning = BoundReasoning(messages, self.counts)
+        places = [at for at in reasoning.places if at > found.lead]
+        if places and is_same:
+            trail = found.trail
+            later = trail.spoken[recap.written :]
+            first = later[0] if later else len(trail.messages)
+            end = covered_end(trail, recap)
+            tail = len(messages) - (len(trail.messages) - end)
+            places = [at for at in places if at < tail or end + at - tail < first]
+        return reasoning.without(places) if places else None

@@ -72,6 +72,11 @@ class CompactionOutcome:
     """Whether the summary was over its cap and had to be cut."""
     effective: bool = False
     """Whether this call made a recap that saves at least the minimum gain."""
+    reasoning_blocks: int = 0
+    """Blocks of reasoning left out, because providers accept them only behind the messages that the
+    recap replaces."""
+    reasoning_tokens: int = 0
+    """Tokens they took."""
     error: str | None = None
     """What the summariser raised; `None` when it raised nothing."""
 

@@ -42,6 +42,7 @@ from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
 from muntin.counting import FRAMING_TOKENS, counts_for
+from muntin.messages import bound_places
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ class Passes:
                     text=verdict.text,
                     rules=recapped.rules,
                     framed=recapped.framed,
+                    written=made.spoken,
                 )
                 self._memory.keep([recap], instead_of=made.recap)
             else:
@@ -318,18 +320,30 @@ class Passes:
         verdict: Summary | None = None,
     ) -> Compaction:
         recap = found.recap
+        messages: Sequence[Any] = history
+        unsent = blocks = 0
+        if recap is not None:
+            messages = self._composer.composed(found, recap)
+            is_same = any(
+                known.digest == recap.digest and known.held == recap.held
+                for known in self._memory.recaps
+            )
+            lighter = self._composer.without_stale(found, recap, messages, is_same=is_same)
+            if lighter is not None:
+                messages, unsent, blocks = lighter.messages, lighter.tokens, lighter.blocks
         outcome = CompactionOutcome(
             reason=reason,
             tokens_before=found.before,
-            tokens_after=self._tokens_now(found),
+            tokens_after=self._tokens_now(found) - unsent,
             over_trigger=self._is_over(found, recap),
             covered=recap.covered - len(recap.held) if recap else 0,
             model_calls=verdict.calls if verdict else 0,
             extracted=bool(verdict and verdict.fault and verdict.text),
             shortened=verdict.shortened if verdict else False,
             error=verdict.error if verdict else None,
+            reasoning_blocks=blocks,
+            reasoning_tokens=unsent,
         )
-        messages = self._composer.composed(found, recap) if recap else history
         return Compaction(messages=messages, outcome=outcome)
 
     # --- planning -------------------------------------------------------------------------------
@@ -399,6 +413,7 @@ class Passes:
             folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
             before=self._tokens_now(found),
             gain=gain,
+            spoken=len(trail.spoken) if bound_places(trail.messages) else 0,
             plan=CompactionPlan(
                 messages=history,
                 fold=tuple(found.lead + at for at in fold.places),

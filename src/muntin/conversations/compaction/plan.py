@@ -64,6 +64,7 @@ class Pass:
     gain: int
     flow: Flow[Recapped]
     plan: CompactionPlan
+    spoken: int
 
 
 @dataclass(frozen=True, slots=True)

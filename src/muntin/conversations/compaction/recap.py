@@ -18,7 +18,7 @@ __all__ = ("SCHEMA", "Recap", "read_recaps", "write_recaps")
 
 SCHEMA = "muntin.recaps/1"
 """Name and version of the format recaps are saved in."""
-_REQUIRED, _OPTIONAL = {"digest", "covered", "held", "text"}, {"rules", "framed"}
+_REQUIRED, _OPTIONAL = {"digest", "covered", "held", "text"}, {"rules", "framed", "written"}
 """Keys of a saved recap; the optional ones are left out if empty."""
 
 
@@ -38,6 +38,10 @@ class Recap:
     """Standing rules of the covered messages."""
     framed: bool = False
     """Whether it is written with a frame."""
+    written: int = 0
+    """Messages there were when it was made, counted as in `covered`; 0 if they held no bound
+    reasoning. Reasoning in later ones is bound to the recap, in earlier ones to what it replaced.
+    """
 
     @property
     def key(self) -> bytes:
@@ -94,6 +98,9 @@ def _read(saved: object) -> Recap:
     if not all(isinstance(place, int) and 0 <= place < covered for place in places):
         raise StateCorruptError(f"a saved recap of {covered} messages holds back {held!r}")
     rules, framed = entry.get("rules", []), entry.get("framed", False)
+    written = entry.get("written", 0)
+    if type(written) is not int or written < 0:
+        raise StateCorruptError(f"a saved recap was written after {written!r} messages")
     if not isinstance(rules, list) or not all(
         isinstance(rule, str) for rule in cast("list[object]", rules)
     ):
@@ -107,6 +114,7 @@ def _read(saved: object) -> Recap:
         text=text,
         rules=tuple(cast("list[str]", rules)),
         framed=framed,
+        written=written,
     )
 
 

@@ -94,7 +94,8 @@ def _decisions(
         place = place_of.get(index)
         if place is None:
             one = draft.counts.measure(message)
-            yield _decision(one, index, ("dropped", "orphaned"), 0)
+            lost = index in draft.unbound
+            yield _decision(one, index, ("dropped", "unbound" if lost else "orphaned"), 0)
         elif draft.messages[place] is message:
             why = draft.why.get(place) or ("kept", _why_kept(draft, place))
             yield _decision(draft.measured[place], index, why, draft.size[place])
@@ -106,7 +107,10 @@ def _mended(draft: Draft, before: Measured, index: int, place: int) -> Decision:
     """Decide on a message that was mended before anything else."""
     now = draft.size[place]
     lost = draft.measured[place].tokens < before.tokens
-    why = draft.why.get(place) or ("shortened" if lost else "kept", "repaired")
+    if index in draft.unbound:
+        why = draft.why.get(place) or ("shortened", "unbound")
+    else:
+        why = draft.why.get(place) or ("shortened" if lost else "kept", "repaired")
     return _decision(before, index, why, now)
 
 

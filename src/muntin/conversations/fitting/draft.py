@@ -126,6 +126,7 @@ class Draft:
         self.recalled: set[int] = set()
         self.notes: list[str] = []
         self.events: list[Event] = []
+        self.unbound: frozenset[int] = frozenset()
         self.was_read = False
 
     def read(self) -> None:

@@ -18,6 +18,7 @@ from muntin.counting import (
     counter_name,
     counts_for,
     estimate_tokens,
+    model_name,
 )
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
@@ -83,6 +84,15 @@ class FitRequest(Generic[MessagesT]):
                     f"{counter_name(counter)}: give one of them, or MessageCounts(counter)"
                 )
         return self.counts
+
+    @cached_property
+    def model_name(self) -> str | None:
+        """Name of the model that is asked; `None` if no argument names one."""
+        for given in (self.model, self.counter):
+            name = given if isinstance(given, str) else model_name(given)
+            if name:
+                return name
+        return None
 
     @cached_property
     def tool_tokens(self) -> int:

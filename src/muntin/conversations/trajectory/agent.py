@@ -17,6 +17,7 @@ from muntin.conversations.fitting import (
     shortener,
     transcript_line,
 )
+from muntin.conversations.reasoning import unbound
 from muntin.conversations.trajectory.telling import (
     Summarize,
     Telling,
@@ -179,7 +180,9 @@ def _policy(
             draft.write_note(shape.note(told, "user" if strict else note_role))
         if draft.total > budget:
             draft.write_note(None)
-    return draft.output(note_before=old[0].first if old else None)
+    out = draft.output(note_before=old[0].first if old else None)
+    lighter = unbound(messages, out, draft.counts)
+    return out if lighter is None else lighter.messages
 
 
 def _divide(draft: Draft, keep: int, turn_start: int) -> tuple[list[Unit], list[Unit]]:

@@ -1,28 +1,40 @@
-"""Take signed thinking out of messages behind a changed prefix.
+"""Decide for a conversation which bound reasoning is still valid, and take out the rest.
 
-Newer models accept a signed block of thinking, or a reasoning item, only behind the very messages
-it was written behind: after a cut they refuse it or drop it without a word. Texts, calls and
-results stay. Ids of items that were written together with removed reasoning go with it, because a
-provider would look for the reasoning they name. Gemini's signatures on calls stay: they must be
-sent.
+The prefix of a block is the system prompt, the tools and all messages before it. When a message
+changed, everything behind the first change is invalid. Reasoning may be taken out from the front or
+from the end of its chain, never from the middle. Texts, calls and results stay; ids of items that
+were written together with removed reasoning go with it, because the provider would look for the
+reasoning they name.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muntin.messages.blanks import is_blank
-from muntin.messages.shapes import shape_of
+from muntin.messages.bound.blocks import (
+    FOLLOWERS,
+    holds_bound,
+    is_emptied,
+    model_of,
+    rule_of_item,
+    without_bound,
+    without_id,
+)
+from muntin.messages.bound.models import binds, reads
 from muntin.messages.shapes.blocks import as_block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-__all__ = ("Unsigned", "first_change", "without_signed_thinking")
+    from muntin.messages.bound.models import Rule
 
-_THINKING = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_FOLLOWERS = frozenset({"message", "function_call", "custom_tool_call"})
-_SEALS = ("signature", "encrypted_content", "data")
+__all__ = (
+    "Unsigned",
+    "bound_places",
+    "first_change",
+    "unreadable_places",
+    "without_signed_thinking",
+)
 
 
 class Unsigned(NamedTuple):
@@ -32,6 +44,8 @@ class Unsigned(NamedTuple):
     """The messages; those without signed thinking are the same objects."""
     removed: int
     """Blocks and items that were taken out."""
+    origins: tuple[int, ...] = ()
+    """For each message its position in what was given."""
 
 
 def first_change(given: Sequence[Any], sent: Sequence[Any]) -> int | None:
@@ -52,12 +66,58 @@ def first_change(given: Sequence[Any], sent: Sequence[Any]) -> int | None:
     return None
 
 
-def without_signed_thinking(messages: Sequence[Any], start: int = 0) -> Unsigned:
-    """Take signed thinking out of every message from a position on.
+def bound_places(messages: Sequence[Any], model: str | None = None) -> tuple[int, ...]:
+    """Return the positions of messages with reasoning that is bound to what precedes it.
+
+    Args:
+        messages: The conversation.
+        model: Name of the model that is asked; `None` if unknown. Reasoning of a model that does
+            not check its prefix is not bound.
+
+    ```python
+    from muntin.messages import bound_places
+
+    item = {"type": "reasoning", "id": "rs_1", "summary": []}
+    items = [{"role": "user", "content": "Where?"}, item]
+    print(bound_places(items, "gpt-6.2-sol"), bound_places(items, "gpt-5.5"))
+    #> (1,) ()
+    ```
+    """
+    return tuple(
+        at
+        for at, message in enumerate(messages)
+        if (rule := holds_bound(message)) and _is_checked(rule, message, model)
+    )
+
+
+def unreadable_places(messages: Sequence[Any], model: str | None) -> tuple[int, ...]:
+    """Return the positions of messages with reasoning of other models that a model cannot use."""
+    if not model:
+        return ()
+    return tuple(
+        at
+        for at, message in enumerate(messages)
+        if not reads(model, model_of(message)) and holds_bound(message)
+    )
+
+
+def without_signed_thinking(
+    messages: Sequence[Any],
+    start: int = 0,
+    *,
+    places: Collection[int] | None = None,
+    model: str | None = None,
+    anyhow: bool = False,
+) -> Unsigned:
+    """Take signed thinking and reasoning items out of messages from a position on.
 
     Args:
         messages: The conversation. Not changed.
         start: Position of the first message that changed.
+        places: Positions of the messages to take it out of; `None` means all from `start` on.
+        model: Name of the model that is asked; `None` if unknown. Reasoning that it does not check
+            stays.
+        anyhow: Whether all of it goes, because the provider refused it.
 
     ```python
     from muntin.messages import without_signed_thinking
@@ -69,63 +129,52 @@ def without_signed_thinking(messages: Sequence[Any], start: int = 0) -> Unsigned
     #> [{'type': 'text', 'text': 'Here.'}] 1
     ```
     """
-    out: list[Any] = list(messages[:start])
+    out: list[Any] = []
+    origins: list[int] = []
     removed = 0
     drops_ids = False
-    for message in messages[start:]:
+
+    def keep(message: Any, at: int) -> None:
+        out.append(message)
+        origins.append(at)
+
+    for at, message in enumerate(messages):
+        wanted = at >= start if places is None else at in places
+        rule = rule_of_item(message)
+        if rule is not None:
+            drops_ids = wanted and (anyhow or _is_checked(rule, message, model))
+            if drops_ids:
+                removed += 1
+            else:
+                keep(message, at)
+            continue
         item = as_block(message)
         kind = None if item is None else item.get("type")
-        if item is not None and kind == "reasoning" and "role" not in item:
-            removed += 1
-            drops_ids = True
+        drops_ids = drops_ids and kind in FOLLOWERS and (item or {}).get("role") != "user"
+        if drops_ids:
+            keep(without_id(message), at)
             continue
-        if item is not None and drops_ids and kind in _FOLLOWERS and "id" in item:
-            out.append({key: one for key, one in item.items() if key != "id"})
+        if not wanted:
+            keep(message, at)
             continue
-        changed, gone = _unsigned(message)
+        changed, gone = without_bound(message, _all if anyhow else _taken_of(message, model))
         removed += gone
-        if gone and is_blank(shape_of(changed).view(changed)):
-            continue
-        out.append(changed)
-    return Unsigned(out, removed)
+        if not gone or not is_emptied(changed):
+            keep(changed, at)
+    return Unsigned(out, removed, tuple(origins))
 
 
-def _unsigned(message: Any) -> tuple[Any, int]:
-    """Return the message without signed blocks, and how many there were."""
-    item = as_block(message)
-    key = "content" if item is not None or not hasattr(message, "blocks") else "blocks"
-    content: Any = item.get(key) if item is not None else getattr(message, key, None)
-    if not isinstance(content, (list, tuple)):
-        return message, 0
-    blocks = list(cast("Sequence[Any]", content))
-    kept = [block for block in blocks if not _is_signed(block)]
-    gone = len(blocks) - len(kept)
-    if not gone:
-        return message, 0
-    if any((as_block(block) or {}).get("type") == "reasoning" for block in blocks):
-        kept = [_without_id(block) for block in kept]
-    if item is not None:
-        return {**item, key: kept}, gone
-    if hasattr(message, "model_copy"):
-        return message.model_copy(update={key: kept}), gone
-    return message, 0
+def _all(rule: Rule) -> bool:  # noqa: ARG001 - every kind
+    return True
 
 
-def _is_signed(block: Any) -> bool:
-    given = as_block(block)
-    if given is None:
-        kind = getattr(block, "block_type", None)
-        return kind == "thinking" and bool(getattr(block, "additional_information", None))
-    if given.get("type") not in _THINKING:
+def _taken_of(message: Any, model: str | None) -> Callable[[Rule], bool]:
+    return lambda rule: _is_checked(rule, message, model)
+
+
+def _is_checked(rule: Rule, message: Any, model: str | None) -> bool:
+    """Return whether reasoning is checked by the model that is asked, or dropped by it."""
+    wrote = model_of(message)
+    if not binds(rule, wrote or model):
         return False
-    beside = as_block(given.get("extras")) or {}
-    sealed = any(given.get(key) or beside.get(key) for key in _SEALS)
-    return sealed or (given.get("type") == "reasoning" and bool(given.get("id")))
-
-
-def _without_id(block: Any) -> Any:
-    """Return a block without the id of an item that the server wrote with its reasoning."""
-    given = as_block(block)
-    if given is None or not str(given.get("id") or "").startswith(("msg_", "fc_")):
-        return block
-    return {key: one for key, one in given.items() if key != "id"}
+    return binds(rule, model) or not reads(model, wrote)

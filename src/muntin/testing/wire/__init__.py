@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from muntin.testing.wire.alternating import SystemRole, check_alternating, check_mistral
 from muntin.testing.wire.anthropic import check_anthropic
+from muntin.testing.wire.bound_items import BoundItems
 from muntin.testing.wire.bound_thinking import BoundThinking
 from muntin.testing.wire.gemini import check_gemini
 from muntin.testing.wire.openai_chat import check_openai_chat
@@ -15,6 +16,7 @@ from muntin.testing.wire.openai_responses import check_openai_responses
 from muntin.testing.wire.refused import Refusal, RequestOverflow, RequestRefused
 
 __all__ = (
+    "BoundItems",
     "BoundThinking",
     "Refusal",
     "RequestOverflow",

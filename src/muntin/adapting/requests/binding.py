@@ -1,0 +1,76 @@
+"""Keep bound reasoning valid from request to request, and leave out what is not.
+
+A message is written behind what was sent before it. Messages that followed a decision are therefore
+bound to that decision: when another one takes its place, or the whole conversation is sent again,
+their reasoning is invalid. Reasoning of a model that the next one cannot read is left out as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from muntin.messages import bound_places, unreadable_places, without_signed_thinking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from muntin.adapting.requests.decisions import Held
+
+__all__ = ("BOUND_TARGET", "Written", "appended", "as_written", "has_bound", "readable")
+
+BOUND_TARGET: Final = 0.5
+"""Share of the budget that a decision brings a request with bound reasoning down to, at most: every
+decision costs all reasoning before it, so decisions are rare and large."""
+
+
+class Written(NamedTuple):
+    """Messages whose reasoning can be sent."""
+
+    messages: Sequence[Any]
+    """The messages; the given ones if nothing was left out."""
+    notes: tuple[str, ...] = ()
+    """What was left out, for the report."""
+
+
+def has_bound(messages: Sequence[Any], model: str) -> bool:
+    """Return whether a conversation holds reasoning that is bound to what precedes it."""
+    return bool(bound_places(messages, model or None))
+
+
+def as_written(messages: Sequence[Any], decision: Held | None, model: str) -> Written:
+    """Return a conversation without the reasoning that was written behind a decision.
+
+    Args:
+        messages: The conversation.
+        decision: The decision that held until now; `None` if there was none.
+        model: Name of the model that is asked; `""` if unknown.
+    """
+    if decision is None or decision.bound >= len(messages):
+        return Written(messages)
+    places = [at for at in bound_places(messages, model or None) if at >= decision.bound]
+    return _without(messages, places, model, "they were written behind an earlier decision")
+
+
+def readable(messages: Sequence[Any], model: str) -> Written:
+    """Return a conversation without the reasoning of other models that a model cannot read."""
+    places = unreadable_places(messages, model or None)
+    return _without(messages, places, model, f"{model} does not read what other models thought")
+
+
+def appended(messages: Sequence[Any], restated: Sequence[Any]) -> Sequence[Any]:
+    """Return messages with a new state at their end instead of in place of the one before.
+
+    Args:
+        messages: What is sent until now.
+        restated: The same with the new state in its usual place.
+    """
+    known = {id(message) for message in messages}
+    return [*messages, *(message for message in restated if id(message) not in known)]
+
+
+def _without(messages: Sequence[Any], places: Sequence[int], model: str, why: str) -> Written:
+    if not places:
+        return Written(messages)
+    taken = without_signed_thinking(messages, places=frozenset(places), model=model or None)
+    noun = "block" if taken.removed == 1 else "blocks"
+    return Written(taken.messages, (f"{taken.removed} {noun} of reasoning left out: {why}",))

@@ -159,12 +159,15 @@ def test_a_recap_takes_the_thinking_written_before_it_and_keeps_the_later() -> N
     bound = BoundThinking()
     body = signed_thread(bound)
     history = list(body["messages"])
-    compactor = HistoryCompactor(None, keep_recent=4, trigger_tokens=600, recap_role="user")
+    compactor = HistoryCompactor(
+        lambda text, how: "Find all parcels. I look; row 0, row 1 and row 2 were found.",
+        keep_recent=4, trigger_tokens=600, recap_role="user"
+    )  # fmt: skip
     sent = {**body, "messages": compactor.compact(history)}
     outcome = compactor.last_outcome
     assert outcome is not None
     assert outcome.compacted
-    assert outcome.reasoning_blocks == 3
+    assert outcome.reasoning_blocks == 2
     assert outcome.tokens_after < outcome.tokens_before
     bound.check(sent)
     assert bound.sent(sent) == 0
@@ -179,7 +182,10 @@ def test_a_recap_takes_the_thinking_written_before_it_and_keeps_the_later() -> N
         assert bound.sent(sent) == turn + 1
         assert compactor.last_outcome is not None
         assert compactor.last_outcome.reason == "reused"
-    other = HistoryCompactor(None, keep_recent=4, trigger_tokens=600, recap_role="user")
+    other = HistoryCompactor(
+        lambda text, how: "Find all parcels. I look; row 0, row 1 and row 2 were found.",
+        keep_recent=4, trigger_tokens=600, recap_role="user"
+    )  # fmt: skip
     other.load(compactor.state())
     assert other.compact(history) == sent["messages"]
 

@@ -258,8 +258,8 @@ def _account(
     def replay(budget: int) -> AssemblyReport:
         """Fit the same messages into another budget, without asking a model."""
         other = replace(
-            request, budget=budget, window=None, reserve=None, summarizer=None, counter=None, model=request.model_name,
-            counts=request.measure,
+            request, budget=budget, window=None, reserve=None, summarizer=None, counter=None,
+            model=request.model_name, counts=request.measure,
         )  # fmt: skip
         return _without_model(_fitted(other)).report
 

@@ -131,8 +131,8 @@ def test_the_old_name_of_a_candidate_is_the_same_class() -> None:
 
 
 def _only_holds_modules(module: ModuleType) -> bool:
-    """Return whether a folder of the command line has a docstring and nothing else to export."""
-    own = {name for name in vars(module) if not name.startswith("__")}
+    """Return whether a folder only groups modules and has nothing of its own to export."""
+    own = {name for name in vars(module) if not name.startswith("__")} - {"annotations"}
     return all(isinstance(getattr(module, name), ModuleType) for name in own)
 
 

@@ -6,12 +6,15 @@ one line and meets everything that went wrong elsewhere.
 
 from __future__ import annotations
 
+import inspect
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import muntin
 from muntin import (
     AgentState,
     CallableSource,
@@ -80,6 +83,9 @@ def _said(text: str, instruction: str) -> str:
     return "The parcel reached the harbour."
 
 
+NOT_COUNTING = ("AnchoredCounter", "AssemblyReport")
+"""What has a counter that counted, and is told of it."""
+
 COUNTER_TAKERS: dict[str, Callable[[Any], object]] = {
     "ContextBuilder": lambda c: ContextBuilder(CONFIG, counter=c).build(
         "Where?", sources=_sources()
@@ -132,6 +138,19 @@ def test_a_wrong_counter_is_refused_by_name(entry: str, wrong: str) -> None:
     """A counter that is silently misread lets every budget of the run overflow."""
     with pytest.raises(ConfigurationError, match="counter"):
         COUNTER_TAKERS[entry](WRONG_COUNTERS[wrong])
+
+
+@pytest.mark.parametrize("name", [one for one in muntin.__all__ if one not in NOT_COUNTING])
+def test_a_model_is_taken_wherever_a_counter_is(name: str) -> None:
+    """People know the name of their model, not that of its tokenizer."""
+    given = getattr(muntin, name)
+    taken = [given] if callable(given) else []
+    if isinstance(given, type):
+        taken += [made for key, made in vars(given).items() if not key.startswith("_")]
+    for one in filter(callable, taken):
+        with suppress(TypeError, ValueError):  # an alias of types has no signature
+            parameters = inspect.signature(one).parameters
+            assert ("counter" in parameters) <= ("model" in parameters), one
 
 
 RIGHT_COUNTERS: dict[str, Callable[[Any], Any] | str] = {

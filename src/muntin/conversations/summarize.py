@@ -25,6 +25,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from muntin.counting import (
+    AnyCounter,
     TokenCounter,
     checked_counter,
     checked_tokens,
@@ -107,8 +108,11 @@ class ExtractiveSummarizer:
     ```
     """
 
-    counter: TokenCounter = count_tokens
-    """Counts the summary where the call brings no counter."""
+    counter: AnyCounter = None
+    """Counts the summary where the call brings no counter: a function of a text, a model, or the
+    name of a model or an encoding. None takes `model`'s counter, else `count_tokens`."""
+    model: object = None
+    """A model or its name, in place of `counter`."""
     max_tokens: int = 1000
     """Tokens of a summary if the call gives none."""
 
@@ -134,7 +138,7 @@ class ExtractiveSummarizer:
             The text itself when it fits, lone surrogates replaced as everywhere. Never empty for a
             text that is not blank, unless not even one character of it fits.
         """
-        count = checked_counter(counter or self.counter)
+        count = checked_counter(counter or self.counter, model=self.model)
         limit = checked_tokens(
             self.max_tokens if max_tokens is None else max_tokens, "max_tokens", least=0
         )

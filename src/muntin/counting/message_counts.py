@@ -339,13 +339,19 @@ def counts_for(counter: AnyCounter = count_tokens) -> MessageCounts:
 
 
 def count_message(
-    message: Any, *, counter: AnyCounter = count_tokens, framing: int | None = None
+    message: Any,
+    *,
+    counter: AnyCounter = None,
+    model: object = None,
+    framing: int | None = None,
 ) -> int:
     """Count what one message of any shape costs, framing included.
 
     Args:
         message: The message.
-        counter: Counts texts.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         framing: Tokens around one message; `None` takes the counter's own (4 for OpenAI's).
 
     Raises:
@@ -358,14 +364,16 @@ def count_message(
     #> 7
     ```
     """
-    return counts_for(with_framing(checked_counter(counter), framing)).measure(message).tokens
+    counts = counts_for(with_framing(checked_counter(counter, model=model), framing))
+    return counts.measure(message).tokens
 
 
 def count_messages(
     messages: Sequence[Any],
     tools: Sequence[Any] | None = (),
     *,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
+    model: object = None,
     framing: int | None = None,
 ) -> int:
     """Count what a request costs: messages with framing, the primed reply, and tool schemas.
@@ -374,7 +382,8 @@ def count_messages(
         messages: Messages of any shape, also mixed.
         tools: Tools in any form that `count_tools` accepts: dicts of a provider, JSON text,
             pydantic classes, functions, tools of a framework. `None` sends none.
-        counter: Counts texts.
+        counter: As in `count_message`.
+        model: As in `count_message`.
         framing: Tokens around one message; `None` takes the counter's own (4 for OpenAI's).
 
     Raises:
@@ -387,6 +396,6 @@ def count_messages(
     #> 10
     ```
     """
-    counts = counts_for(with_framing(checked_counter(counter), framing))
+    counts = counts_for(with_framing(checked_counter(counter, model=model), framing))
     total = sum(one.tokens for one in counts.measure_all(messages))
     return total + REPLY_TOKENS + count_tools(tools or (), counter=counts.counter)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from muntin.counting.checks import checked_counter, checked_tokens
-from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.runtime import largest_within
 from muntin.text import clean_text, grapheme_end, grapheme_start
@@ -34,8 +33,9 @@ _AHEAD = 8
 def truncate_to_tokens(
     text: str | None,
     max_tokens: int,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
     *,
+    model: object = None,
     keep: Literal["head", "ends"] = "head",
     marker: str = "…",
 ) -> str:
@@ -44,8 +44,10 @@ def truncate_to_tokens(
     Args:
         text: What to cut. None is the empty text. Lone surrogates are replaced.
         max_tokens: Tokens the result may take, by `counter`, on the joined result.
-        counter: A counter, or the name of a model or an encoding. It need not be monotone: the
-            returned text is counted.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`. It need not be
+            monotone: the returned text is counted.
+        model: A model or its name, in place of `counter`.
         keep: "head" keeps the beginning, "ends" the beginning and the end.
         marker: Put where text was left out. Left out itself when it does not fit, or when
             without it some text would.
@@ -67,7 +69,7 @@ def truncate_to_tokens(
     ```
     """
     max_tokens = checked_tokens(max_tokens, "max_tokens", least=0)
-    counter = checked_counter(counter)
+    counter = checked_counter(counter, model=model)
     if keep not in ("head", "ends"):
         raise ConfigurationError(f"keep must be 'head' or 'ends', got {keep!r}")
     return cut_to_tokens(text, max_tokens, counter, keep=keep, marker=marker)

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from muntin.counting import count_tokens
+from muntin.counting import checked_counter
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state.snapshot import Note, Snapshot, Status, Step, resolved, text_id
 
@@ -141,7 +141,8 @@ class AgentState:
         self,
         max_tokens: int | None = None,
         *,
-        counter: AnyCounter = count_tokens,
+        counter: AnyCounter = None,
+        model: object = None,
         prompts: PromptRegistry = DEFAULT_PROMPTS,
     ) -> str:
         """Write the state as headed sections for a model.
@@ -152,7 +153,9 @@ class AgentState:
 
         Args:
             max_tokens: Tokens the text may take by `counter`; None writes everything.
-            counter: How to count.
+            counter: Counts tokens: a function of a text, a model, or the name of a model or an
+                encoding. None takes `model`'s counter, else `count_tokens`.
+            model: A model or its name, in place of `counter`.
             prompts: The words of headings and marks.
 
         Raises:
@@ -161,7 +164,8 @@ class AgentState:
         """
         from muntin.state.render import state_text
 
-        return state_text(self.snapshot(), max_tokens, counter=counter, prompts=prompts)
+        count = checked_counter(counter, model=model)
+        return state_text(self.snapshot(), max_tokens, counter=count, prompts=prompts)
 
     def merged_with(self, other: AgentState) -> AgentState:
         """Return this state with what another writer added.

@@ -54,7 +54,8 @@ def reinject(
     messages: Sequence[Any],
     *,
     max_tokens: int,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
+    model: object = None,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> Sequence[Any]:
     """Put a state into a conversation, in place of an earlier one.
@@ -63,7 +64,9 @@ def reinject(
         state: What to put in. An empty one takes an earlier block out.
         messages: The conversation, in any shape `shapes` reads.
         max_tokens: Tokens the block may take as a message, framing included.
-        counter: How to count.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         prompts: The words of the block.
 
     Returns:
@@ -105,7 +108,7 @@ def reinject(
         return [messages[at] for at in others] if ours else messages
     rest = [messages[at] for at in others]
     place = _place([views[at] for at in others])
-    note = _note(snapshot, rest, max_tokens, checked_counter(counter), prompts)
+    note = _note(snapshot, rest, max_tokens, checked_counter(counter, model=model), prompts)
     text = shape_of(note).view(note).text
     if [place] == ours and views[place].text == text:
         return messages

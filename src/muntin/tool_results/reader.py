@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from muntin.counting import checked_counter, checked_tokens, count_tokens
+from muntin.counting import checked_counter, checked_tokens
 from muntin.errors import ConfigurationError, ContextError, ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import longest_text
@@ -49,7 +49,8 @@ def read_tool_result(
     *,
     store: ToolResultStore,
     max_tokens: int | None = None,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
+    model: object = None,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> str:
     r"""Read part of a stored tool result.
@@ -65,7 +66,9 @@ def read_tool_result(
         store: Where the original is kept.
         max_tokens: Tokens the answer may take by `counter`, first line included. None bounds it
             in characters alone.
-        counter: How to count.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         prompts: The words of the first line.
 
     Raises:
@@ -91,7 +94,7 @@ def read_tool_result(
     limit = checked_tokens(limit, "limit", unit="characters")
     if max_tokens is not None:
         max_tokens = checked_tokens(max_tokens, "max_tokens")
-    counter = checked_counter(counter)
+    counter = checked_counter(counter, model=model)
     text = clean_text(store.get(id))
     start = max(0, start + len(text)) if start < 0 else min(start, len(text))
     space = min(limit, _MOST_CHARACTERS)
@@ -164,7 +167,8 @@ def read_tool(
     store: ToolResultStore,
     *,
     max_tokens: int | None = 2000,
-    counter: AnyCounter = count_tokens,
+    counter: AnyCounter = None,
+    model: object = None,
     prompts: PromptRegistry = DEFAULT_PROMPTS,
 ) -> ReadTool:
     """Make the tool that gives a model the rest of what was shortened.
@@ -173,7 +177,8 @@ def read_tool(
         store: Where the originals are kept.
         max_tokens: Tokens one answer may take. Keep it at or under the cap that tool results are
             shortened to, or its answers are shortened again. None bounds characters alone.
-        counter: How to count.
+        counter: As in `read_tool_result`.
+        model: As in `read_tool_result`.
         prompts: The words of the description.
 
     ```python
@@ -185,6 +190,7 @@ def read_tool(
     #> read_tool_result ['id', 'limit', 'pattern', 'start']
     ```
     """
+    count = checked_counter(counter, model=model)
 
     def read(result_id: str, start: int, limit: int, pattern: str | None) -> str:
         return read_tool_result(
@@ -194,7 +200,7 @@ def read_tool(
             pattern,
             store=store,
             max_tokens=max_tokens,
-            counter=counter,
+            counter=count,
             prompts=prompts,
         )
 

@@ -6,6 +6,7 @@ only together raise, because word for word is what was asked for.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from muntin.conversations.fitting import (
@@ -28,12 +29,11 @@ from muntin.counting import (
     FRAMING_TOKENS,
     AnyCounter,
     checked_counter,
-    count_tokens,
     counts_for,
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run, size_of
+from muntin.runtime import Flow, arguments_of, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,17 +44,26 @@ if TYPE_CHECKING:
 __all__ = ("reduce_agent", "reduce_agent_sync")
 
 
-async def reduce_agent(
-    messages: Sequence[Any],
-    *,
-    summarize: Summarize,
-    budget: int,
-    keep_recent_steps: int | None = None,
-    turn_start: int = 0,
-    counter: AnyCounter = count_tokens,
-    note_role: Role = "system",
-    prompts: PromptRegistry | None = None,
-    config: MuntinConfig | ReducerConfig | None = None,
+@dataclass(frozen=True, eq=False)
+class AgentRequest:
+    """The arguments of `reduce_agent`, which describes them."""
+
+    messages: Sequence[Any]
+    _: KW_ONLY
+    summarize: Summarize
+    budget: int
+    keep_recent_steps: int | None = None
+    turn_start: int = 0
+    counter: AnyCounter = None
+    model: object = None
+    note_role: Role = "system"
+    prompts: PromptRegistry | None = None
+    config: MuntinConfig | ReducerConfig | None = None
+
+
+@arguments_of(AgentRequest)
+async def reduce_agent(  # noqa: D417 - the fields of the request are its arguments
+    request: AgentRequest,
 ) -> Sequence[Any]:
     """Trim the messages of a tool loop: the newest rounds stay, older ones become one summary.
 
@@ -67,7 +76,9 @@ async def reduce_agent(
             `config`.
         turn_start: How many messages were there when the turn began: they stay. Leading system
             messages, the newest user message and pinned messages stay in any case.
-        counter: Any callable from text to tokens.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         note_role: Role of the summary. Anthropic dicts, which know no system message in between,
             get a user message instead.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
@@ -80,31 +91,11 @@ async def reduce_agent(
         ConfigurationError: A number is negative, or a note cannot have the role.
         ContextWindowExceeded: What must be kept is over the budget.
     """
-    flow = _policy(
-        messages,
-        budget,
-        _kept(keep_recent_steps, config),
-        turn_start,
-        counter,
-        note_role,
-        prompts,
-        summarize,
-    )
-    return await arun(flow, summarize, size=size_of(messages))
+    return await arun(_policy(request), request.summarize, size=size_of(request.messages))
 
 
-def reduce_agent_sync(
-    messages: Sequence[Any],
-    *,
-    summarize: Summarize,
-    budget: int,
-    keep_recent_steps: int | None = None,
-    turn_start: int = 0,
-    counter: AnyCounter = count_tokens,
-    note_role: Role = "system",
-    prompts: PromptRegistry | None = None,
-    config: MuntinConfig | ReducerConfig | None = None,
-) -> Sequence[Any]:
+@arguments_of(AgentRequest)
+def reduce_agent_sync(request: AgentRequest) -> Sequence[Any]:
     """Trim the messages of a tool loop as `reduce_agent` does, without a loop.
 
     Raises:
@@ -122,38 +113,19 @@ def reduce_agent_sync(
     #> 5 [Attempted Steps Summary]all sold out
     ```
     """
-    flow = _policy(
-        messages,
-        budget,
-        _kept(keep_recent_steps, config),
-        turn_start,
-        counter,
-        note_role,
-        prompts,
-        summarize,
-    )
-    return run(flow, summarize)
+    return run(_policy(request), request.summarize)
 
 
-def _kept(given: int | None, config: MuntinConfig | ReducerConfig | None) -> int:
-    return reducer_config(config).agent_keep_recent_steps if given is None else given
-
-
-def _policy(
-    messages: Sequence[Any],
-    budget: int,
-    keep: int,
-    turn_start: int,
-    counter: AnyCounter,
-    note_role: Role,
-    prompts: PromptRegistry | None,
-    summarizer: object,
-) -> Flow[Sequence[Any]]:
+def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
+    messages, budget, note_role = request.messages, request.budget, request.note_role
+    keep, turn_start = request.keep_recent_steps, request.turn_start
+    if keep is None:
+        keep = reducer_config(request.config).agent_keep_recent_steps
     check_numbers(budget=budget, keep_recent_steps=keep, turn_start=turn_start)
-    counter = checked_counter(counter)
-    texts = prompts or DEFAULT_PROMPTS
+    counter = checked_counter(request.counter, model=request.model)
+    texts = request.prompts or DEFAULT_PROMPTS
     telling = Telling(
-        kind="agent", counter=counter, prompts=texts, summarizer=summarizer, budget=budget
+        kind="agent", counter=counter, prompts=texts, summarizer=request.summarize, budget=budget
     )
     draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)
     if draft.total <= budget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry
@@ -16,12 +17,11 @@ from muntin.counting import (
     AnyCounter,
     TokenCounter,
     checked_counter,
-    count_tokens,
     tokens_of,
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run, size_of
+from muntin.runtime import Flow, arguments_of, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,15 +31,24 @@ if TYPE_CHECKING:
 __all__ = ("reduce_plan", "reduce_plan_sync")
 
 
-async def reduce_plan(
-    history: Sequence[str],
-    *,
-    summarize: Summarize,
-    budget: int,
-    keep_recent: int | None = None,
-    counter: AnyCounter = count_tokens,
-    prompts: PromptRegistry | None = None,
-    config: MuntinConfig | ReducerConfig | None = None,
+@dataclass(frozen=True, eq=False)
+class PlanRequest:
+    """The arguments of `reduce_plan`, which describes them."""
+
+    history: Sequence[str]
+    _: KW_ONLY
+    summarize: Summarize
+    budget: int
+    keep_recent: int | None = None
+    counter: AnyCounter = None
+    model: object = None
+    prompts: PromptRegistry | None = None
+    config: MuntinConfig | ReducerConfig | None = None
+
+
+@arguments_of(PlanRequest)
+async def reduce_plan(  # noqa: D417 - the fields of the request are its arguments
+    request: PlanRequest,
 ) -> Sequence[str]:
     """Trim the results of plan steps: the newest stay, older ones become one summary.
 
@@ -49,7 +58,9 @@ async def reduce_plan(
         budget: Tokens all results may take together.
         keep_recent: Newest results kept word for word. One that is larger than the whole
             budget is cut. `None` takes `config`.
-        counter: Any callable from text to tokens.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
         config: The configuration, or its `reducer` part; `None` takes the defaults.
 
@@ -60,20 +71,11 @@ async def reduce_plan(
         ConfigurationError: A number is negative.
         ContextWindowExceeded: The newest results are over the budget.
     """
-    flow = _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize)
-    return await arun(flow, summarize, size=size_of(history))
+    return await arun(_policy(request), request.summarize, size=size_of(request.history))
 
 
-def reduce_plan_sync(
-    history: Sequence[str],
-    *,
-    summarize: Summarize,
-    budget: int,
-    keep_recent: int | None = None,
-    counter: AnyCounter = count_tokens,
-    prompts: PromptRegistry | None = None,
-    config: MuntinConfig | ReducerConfig | None = None,
-) -> Sequence[str]:
+@arguments_of(PlanRequest)
+def reduce_plan_sync(request: PlanRequest) -> Sequence[str]:
     """Trim the results of plan steps as `reduce_plan` does, without a loop.
 
     Raises:
@@ -89,30 +91,21 @@ def reduce_plan_sync(
     #> 4 [Earlier Step Results Summary]all counted
     ```
     """
-    return run(
-        _policy(history, budget, _kept(keep_recent, config), counter, prompts, summarize), summarize
-    )
+    return run(_policy(request), request.summarize)
 
 
-def _kept(given: int | None, config: MuntinConfig | ReducerConfig | None) -> int:
-    return reducer_config(config).plan_keep_recent if given is None else given
-
-
-def _policy(
-    history: Sequence[str],
-    budget: int,
-    keep: int,
-    counter: AnyCounter,
-    prompts: PromptRegistry | None,
-    summarizer: object,
-) -> Flow[Sequence[str]]:
+def _policy(request: PlanRequest) -> Flow[Sequence[str]]:
+    history, budget = request.history, request.budget
+    keep = request.keep_recent
+    if keep is None:
+        keep = reducer_config(request.config).plan_keep_recent
     check_numbers(budget=budget, keep_recent=keep)
-    counter = checked_counter(counter)
+    counter = checked_counter(request.counter, model=request.model)
     if tokens_of(*history, counter=counter) <= budget:
         return history
-    texts = prompts or DEFAULT_PROMPTS
+    texts = request.prompts or DEFAULT_PROMPTS
     telling = Telling(
-        kind="plan", counter=counter, prompts=texts, summarizer=summarizer, budget=budget
+        kind="plan", counter=counter, prompts=texts, summarizer=request.summarize, budget=budget
     )
     cut = max(len(history) - keep, 0)
     old = [telling.bare(text) for text in history[:cut]]

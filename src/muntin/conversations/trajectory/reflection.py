@@ -6,6 +6,7 @@ looks for it, as long as both fit; only then does it join the list.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry
@@ -13,12 +14,11 @@ from muntin.conversations.trajectory.telling import Summarize, Telling, check_nu
 from muntin.counting import (
     AnyCounter,
     checked_counter,
-    count_tokens,
     tokens_of,
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
-from muntin.runtime import Flow, arun, run, size_of
+from muntin.runtime import Flow, arguments_of, arun, run, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +29,22 @@ Entry = dict[str, str]
 """`{"kind": "draft" | "critique" | "refine", "text": ...}`"""
 
 
-async def reduce_reflection(
-    entries: Sequence[Entry],
-    *,
-    summarize: Summarize,
-    budget: int,
-    counter: AnyCounter = count_tokens,
-    prompts: PromptRegistry | None = None,
+@dataclass(frozen=True, eq=False)
+class ReflectionRequest:
+    """The arguments of `reduce_reflection`, which describes them."""
+
+    entries: Sequence[Entry]
+    _: KW_ONLY
+    summarize: Summarize
+    budget: int
+    counter: AnyCounter = None
+    model: object = None
+    prompts: PromptRegistry | None = None
+
+
+@arguments_of(ReflectionRequest)
+async def reduce_reflection(  # noqa: D417 - the fields of the request are its arguments
+    request: ReflectionRequest,
 ) -> Sequence[Entry]:
     """Trim a reflection: the latest answer stays, past critiques become one list.
 
@@ -44,7 +53,9 @@ async def reduce_reflection(
         summarize: `(text, instruction) -> str`, sync or async; asked at most once, and not at all
             when there is no critique to merge.
         budget: Tokens all texts may take together.
-        counter: Any callable from text to tokens.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. `None` takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
 
     Returns:
@@ -54,18 +65,11 @@ async def reduce_reflection(
         ConfigurationError: The budget is negative.
         ContextWindowExceeded: The latest answer is over the budget.
     """
-    flow = _policy(entries, budget, counter, prompts, summarize)
-    return await arun(flow, summarize, size=size_of(entries))
+    return await arun(_policy(request), request.summarize, size=size_of(request.entries))
 
 
-def reduce_reflection_sync(
-    entries: Sequence[Entry],
-    *,
-    summarize: Summarize,
-    budget: int,
-    counter: AnyCounter = count_tokens,
-    prompts: PromptRegistry | None = None,
-) -> Sequence[Entry]:
+@arguments_of(ReflectionRequest)
+def reduce_reflection_sync(request: ReflectionRequest) -> Sequence[Entry]:
     """Trim a reflection as `reduce_reflection` does, without a loop.
 
     Raises:
@@ -85,25 +89,20 @@ def reduce_reflection_sync(
     #> ['[Past Critique Points]be brief', 'A shorter answer.']
     ```
     """
-    return run(_policy(entries, budget, counter, prompts, summarize), summarize)
+    return run(_policy(request), request.summarize)
 
 
-def _policy(
-    entries: Sequence[Entry],
-    budget: int,
-    counter: AnyCounter,
-    prompts: PromptRegistry | None,
-    summarizer: object,
-) -> Flow[Sequence[Entry]]:
+def _policy(request: ReflectionRequest) -> Flow[Sequence[Entry]]:
+    entries, budget = request.entries, request.budget
     check_numbers(budget=budget)
-    counter = checked_counter(counter)
+    counter = checked_counter(request.counter, model=request.model)
     if tokens_of(*(entry["text"] for entry in entries), counter=counter) <= budget:
         return entries
     telling = Telling(
         kind="reflection",
         counter=counter,
-        prompts=prompts or DEFAULT_PROMPTS,
-        summarizer=summarizer,
+        prompts=request.prompts or DEFAULT_PROMPTS,
+        summarizer=request.summarize,
         budget=budget,
     )
     latest = _latest(entries)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muntin.counting.checks import checked_counter
-from muntin.counting.tokens import count_tokens
 
 if TYPE_CHECKING:
     from muntin.counting.checks import AnyCounter
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ("tokens_of",)
 
 
-def tokens_of(*texts: str | None, counter: AnyCounter = count_tokens) -> int:
+def tokens_of(*texts: str | None, counter: AnyCounter = None, model: object = None) -> int:
     """Count several texts, each on its own, and add up.
 
     Counts are not additive: two texts joined may cost more or less than apart, so a budget is
@@ -21,7 +20,9 @@ def tokens_of(*texts: str | None, counter: AnyCounter = count_tokens) -> int:
 
     Args:
         texts: What to count. None and the empty text count 0 and are not shown to the counter.
-        counter: A counter, or the name of a model or an encoding.
+        counter: Counts tokens: a function of a text, a model, or the name of a model or an
+            encoding. None takes `model`'s counter, else `count_tokens`.
+        model: A model or its name, in place of `counter`.
 
     Returns:
         Tokens.
@@ -36,5 +37,5 @@ def tokens_of(*texts: str | None, counter: AnyCounter = count_tokens) -> int:
     #> 2
     ```
     """
-    count = checked_counter(counter)
+    count = checked_counter(counter, model=model)
     return sum(count(text) for text in texts if text)

@@ -8,9 +8,8 @@ stores with sync and async methods (`BaseChatStore`) and stores with async ones 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from llama_index.core.storage.chat_store import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
@@ -18,6 +17,8 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from llama_index_muntin._memory.messages import same_messages
 from muntin.conversations import cleaned
 from muntin.errors import ConfigurationError
+from muntin.runtime import adrive as adrive_flow
+from muntin.runtime import drive as drive_flow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,36 +48,14 @@ Operation: TypeAlias = Generator[Call, Any, ResultT]
 
 def drive(target: object, operation: Operation[ResultT]) -> ResultT:
     """Run an operation with the sync methods of a target."""
-    with closing(operation):
-        answer: Any = None
-        failed: BaseException | None = None
-        while True:
-            try:
-                call = operation.send(answer) if failed is None else operation.throw(failed)
-            except StopIteration as end:
-                return cast("ResultT", end.value)
-            answer, failed = None, None
-            try:
-                answer = getattr(target, call.plain or call.method)(*call.args)
-            except BaseException as error:  # noqa: BLE001 - the operation decides what it means
-                failed = error
+    return drive_flow(
+        operation, lambda call: getattr(target, call.plain or call.method)(*call.args)
+    )
 
 
 async def adrive(target: object, operation: Operation[ResultT]) -> ResultT:
     """Run an operation with the async methods of a target."""
-    with closing(operation):
-        answer: Any = None
-        failed: BaseException | None = None
-        while True:
-            try:
-                call = operation.send(answer) if failed is None else operation.throw(failed)
-            except StopIteration as end:
-                return cast("ResultT", end.value)
-            answer, failed = None, None
-            try:
-                answer = await getattr(target, call.method)(*call.args)
-            except BaseException as error:  # noqa: BLE001 - the operation decides what it means
-                failed = error
+    return await adrive_flow(operation, lambda call: getattr(target, call.method)(*call.args))
 
 
 class StorePort(Protocol):

@@ -58,7 +58,7 @@ def _chat(
 def _ours(size: int) -> tuple[float, int, int]:
     sent: list[str] = []
 
-    def summarize(text: str, instruction: str) -> str:  # noqa: ARG001 - the reference's protocol
+    def summarize(text: str, instruction: str) -> str:  # noqa: ARG001 - agentmaker's protocol
         sent.append(text)
         return f"Recap number {len(sent)} of a chat about items and what they cost."
 
@@ -73,7 +73,7 @@ def _theirs(size: int) -> tuple[float, int, int] | None:
         return None
     sent: list[str] = []
 
-    def summarize(text: str, instruction: str) -> str:  # noqa: ARG001 - the reference's protocol
+    def summarize(text: str, instruction: str) -> str:  # noqa: ARG001 - agentmaker's protocol
         sent.append(text)
         return f"Recap number {len(sent)} of a chat about items and what they cost."
 

@@ -240,7 +240,7 @@ def _doors() -> dict[str, tuple[Sequence[int], Callable[[int], Callable[[], obje
     def compact(size: int) -> Callable[[], object]:
         history = [Said(text, "user") for text in _texts(long_history(size))[:size]]
         return lambda: HistoryCompactor(
-            lambda text, instruction: "A recap.",  # noqa: ARG005 - the reference's protocol
+            lambda text, instruction: "A recap.",  # noqa: ARG005 - agentmaker's protocol
         ).compact(history)
 
     return {

@@ -1,13 +1,11 @@
-"""Reduce an agent's own working steps when they outgrow their budget, keeping what it lives on.
+"""Reduce an agent's own working steps when they outgrow their budget.
 
-Three ways of working, three lifelines: the tool loop keeps its newest rounds, a plan its newest
-results, a reflection its latest answer and the critique that is still open. The rest is summarised
-in one entry, headed by a marker. That entry takes at most half of the space there is, so that the
-next step does not overflow again.
+A tool loop keeps its newest rounds, a plan its newest results, a reflection its latest answer and
+the open critique. The rest is summarised in one entry, headed by a marker. The entry takes at most
+half of the free space, so that the next step does not overflow again.
 
-Each has one policy, driven by the async function of the reference and by its `_sync` twin. Space is
-looked at before a summariser is paid. A summariser that fails leaves a mark and the facts of what
-it should have summarised.
+Each reducer has one policy, which an async and a sync function run. The space is checked before a
+summariser is called. When the summariser fails, a mark and the facts of the removed steps are kept.
 """
 
 from __future__ import annotations

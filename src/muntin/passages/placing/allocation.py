@@ -208,7 +208,7 @@ def _lend_until_settled(book: _Book, region: int) -> None:
 
 
 def _lend_once(book: _Book, quotas: Mapping[str, int]) -> None:
-    """Lend as the reference does: one pass, everything waiting counts as wanted."""
+    """Lend as agentmaker does: one pass, everything waiting counts as wanted."""
     idle = sum(quotas.values()) - sum(book.used.values())
     wants = book.wants(float("inf"))
     total = sum(wants.values())

@@ -26,6 +26,7 @@ from muntin.messages.framework_messages import (
 from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
 from muntin.messages.repair import Mended, needs_repair, repair
 from muntin.messages.result_order import straight_order
+from muntin.messages.roles import AS_THEY_ARE, RoleRules, arrange_roles, role_rules
 from muntin.messages.shapes import (
     MessageShape,
     MessageView,
@@ -64,6 +65,7 @@ from muntin.messages.turns import (
 )
 
 __all__ = (
+    "AS_THEY_ARE",
     "ANTHROPIC",
     "GEMINI",
     "MESSAGE",
@@ -82,10 +84,12 @@ __all__ = (
     "MessageShape",
     "MessageView",
     "Role",
+    "RoleRules",
     "ToolCall",
     "ToolResult",
     "Unit",
     "Unsigned",
+    "arrange_roles",
     "as_block",
     "binds",
     "bound_places",
@@ -111,6 +115,7 @@ __all__ = (
     "replace_result",
     "replace_text",
     "role_of",
+    "role_rules",
     "shape_of",
     "straight_order",
     "units",

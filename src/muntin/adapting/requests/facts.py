@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from muntin.counting import REPLY_TOKENS
+from muntin.messages import AS_THEY_ARE, RoleRules, arrange_roles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,11 +68,18 @@ class RequestFacts:
     """Schemas that are sent with it."""
     tool_tokens: int
     """Tokens of the schemas."""
+    roles: RoleRules = AS_THEY_ARE
+    """What the model demands of the order of roles."""
 
     def cost(self, messages: Sequence[Any]) -> int:
         """Count a whole request."""
         sizes = sum(one.tokens for one in self.counts.measure_all(messages))
         return sizes + self.tool_tokens + REPLY_TOKENS
+
+    def arranged(self, messages: Sequence[Any]) -> Sequence[Any]:
+        """Return the messages with roles in the order that the model demands."""
+        rules = self.roles
+        return arrange_roles(messages, alternate=rules.alternate, system=rules.system)
 
     def tokens_of(self, limit: Limit, messages: Sequence[Any]) -> int:
         """Return the tokens a limit means for a conversation."""

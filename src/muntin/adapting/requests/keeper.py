@@ -39,7 +39,7 @@ from muntin.counting import (
     counts_for,
 )
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.messages import without_signed_thinking
+from muntin.messages import role_rules, without_signed_thinking
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state import STATE_SHARE, AgentState, reinject
 from muntin.window import Window
@@ -184,6 +184,7 @@ class Keeper:
             window=window,
             tools=every,
             tool_tokens=count_tools(every, counter=counts.counter) if every else 0,
+            roles=role_rules(name),
         )
 
     def _room(
@@ -294,8 +295,9 @@ class Keeper:
                 )
         seen = readable(sound.messages, facts.name)
         sound = replace(sound, messages=seen.messages, notes=(*sound.notes, *seen.notes))
-        tokens = facts.cost(sound.messages)
-        as_it_is = Outgoing(messages=sound.messages, tokens=tokens, saved=kept, notes=sound.notes)
+        arranged = facts.arranged(sound.messages)
+        tokens = facts.cost(arranged)
+        as_it_is = Outgoing(messages=arranged, tokens=tokens, saved=kept, notes=sound.notes)
         reason = self._reason(facts, sound, tokens, since=since, asked=asked)
         if reason is None:
             return as_it_is
@@ -535,13 +537,24 @@ class Keeper:
         written = as_written(messages, before, facts.name)
         sound = mended(written.messages, facts.counts, self.prompts)
         notes = (*written.notes, *sound.notes)
-        try:
-            fitted = yield self._fit(facts, sound, max(min(plan.keep, plan.budget), 1), state)
-        except ContextWindowExceeded:
-            fitted = yield self._fit(facts, sound, plan.budget, state)
-        fitted = cast("FittedMessages[Sequence[Any]]", fitted)
-        sent = [originals.get(id(message), message) for message in fitted.messages]
-        tokens = facts.cost(sent)
+        most = plan.budget
+        budget = max(min(plan.keep, most), 1)
+        while True:
+            try:
+                fitted = yield self._fit(facts, sound, budget, state)
+            except ContextWindowExceeded:
+                if budget >= most:
+                    raise
+                budget = most
+                continue
+            fitted = cast("FittedMessages[Sequence[Any]]", fitted)
+            sent = [originals.get(id(message), message) for message in fitted.messages]
+            arranged = facts.arranged(sent)
+            tokens = facts.cost(arranged)
+            if arranged is sent or tokens <= plan.budget:
+                break
+            # Messages between two of one role cost tokens of their own: these are taken off.
+            most = budget = max(budget - (tokens - plan.budget), 1)
         saved = recorded(
             plan.messages,
             sent,
@@ -551,7 +564,7 @@ class Keeper:
             before=before,
         )
         self.decisions.add(saved)
-        return Outgoing(messages=sent, tokens=tokens, saved=saved, fitted=fitted, notes=notes)
+        return Outgoing(messages=arranged, tokens=tokens, saved=saved, fitted=fitted, notes=notes)
 
     def _fit(
         self, facts: RequestFacts, sound: Mended, budget: int, state: AgentState | None

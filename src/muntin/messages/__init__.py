@@ -65,8 +65,8 @@ from muntin.messages.turns import (
 )
 
 __all__ = (
-    "AS_THEY_ARE",
     "ANTHROPIC",
+    "AS_THEY_ARE",
     "GEMINI",
     "MESSAGE",
     "OPENAI_CHAT",

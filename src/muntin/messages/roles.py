@@ -71,7 +71,7 @@ def role_rules(name: str) -> RoleRules:
 def arrange_roles(
     messages: Sequence[Any], *, alternate: bool = False, system: SystemPlace = "anywhere"
 ) -> Sequence[Any]:
-    """Return the messages in an order of roles that is accepted; the given ones do not change.
+    r"""Return the messages in an order of roles that is accepted; the given ones do not change.
 
     Two user messages in a row become one, and so do two answers. Messages that hold more than text
     are kept apart by a short message of the other role.
@@ -92,7 +92,7 @@ def arrange_roles(
 
     talk = [{"role": "user", "content": "Where is it?"}, {"role": "user", "content": "P-7, I mean"}]
     print(arrange_roles(talk, alternate=True))
-    #> [{'role': 'user', 'content': 'Where is it?\\n\\nP-7, I mean'}]
+    #> [{'role': 'user', 'content': 'Where is it?\n\nP-7, I mean'}]
     ```
     """
     if not alternate and system == "anywhere":

@@ -131,7 +131,8 @@ class LangChainShape:
             unknown=read.unknown,
             name=message.name,
             id=message.id,
-            pinned=mark in ("pinned", "context"),
+            pinned=mark in ("pinned", "context") or read.compacts,
+            compacts=read.compacts,
             injected=injected or (mark == "context" and role == "user"),
         )
 

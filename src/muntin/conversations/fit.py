@@ -23,7 +23,13 @@ from muntin.conversations.fitted import FittedMessages
 from muntin.conversations.fitting import Draft, FitRequest, require_room, shrink
 from muntin.conversations.reasoning import BoundReasoning, lighter_for
 from muntin.errors import ContextWindowExceeded
-from muntin.messages import first_change
+from muntin.messages import (
+    compaction_alone,
+    first_change,
+    from_compaction,
+    newest_compaction,
+    without_signed_thinking,
+)
 from muntin.messages import repair as mend
 from muntin.report import Event
 from muntin.runtime import Flow, arguments_of, arun, off_loop, run, size_of
@@ -137,9 +143,19 @@ def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
         if mended.changed:
             messages, origins = mended, mended.origins
     messages, read = clean_messages(messages, request.measure)
+    replaced = from_compaction(messages, [one.view for one in read.measured])
+    before = messages
+    given_at = range(len(messages)) if origins is None else origins
+    if replaced is not None:
+        messages, read = replaced.messages, None
+        origins = [given_at[at] for at in replaced.origins]
     draft = _draft(messages, request, read)
     if draft.total > request.limits.budget:
         draft, messages, origins = yield from _smaller(draft, request, origins)
+    if replaced is not None:
+        _tell_replaced(draft, [before[at] for at in replaced.dropped])
+        lost = [given_at[at] for at in replaced.dropped]
+        draft.compacted = frozenset(at for at in lost if at is not None)
     out = messages if messages is given else _like(given, messages)
     return FittedMessages(
         cast("MessagesT", out),
@@ -162,6 +178,15 @@ def _draft(
     )
 
 
+def _tell_replaced(draft: Draft, messages: Sequence[Any]) -> None:
+    """Account for the messages that a summary of the provider replaces."""
+    tokens = sum(draft.counts.measure(message).tokens for message in messages)
+    draft.notes.append(
+        f"{len(messages)} messages ({tokens} tokens) left out: the provider's own summary "
+        f"replaces them"
+    )
+
+
 def _smaller(
     draft: Draft, request: FitRequest[Any], origins: Sequence[int | None] | None
 ) -> Flow[tuple[Draft, Sequence[Any], Sequence[int | None] | None]]:
@@ -174,7 +199,15 @@ def _smaller(
     before, given = draft.total, draft.messages
     if lighter is not None:
         draft = _draft(lighter.messages, request)
-    out = yield from _reduced(draft, request)
+    try:
+        out = yield from _reduced(draft, request)
+    except ContextWindowExceeded:
+        alone = _with_summary_alone(draft, request, origins)
+        if alone is None:
+            raise
+        draft, origins = alone
+        given, lighter = draft.messages, None
+        out = yield from _reduced(draft, request)
     if reasoning.places and _is_stale(draft.messages, out, request):
         # A recap of the summariser may need more space than its stand-in of the trial.
         lighter = reasoning.without(reasoning.places)
@@ -191,6 +224,33 @@ def _smaller(
         0, Event(what="reasoning left out", before=before, after=after, covered=covered)
     )
     return draft, out, [given_at[at] for at in lighter.origins]
+
+
+def _with_summary_alone(
+    draft: Draft, request: FitRequest[Any], origins: Sequence[int | None] | None
+) -> tuple[Draft, Sequence[int | None]] | None:
+    """Leave of the message with the provider's summary only the summary.
+
+    Returns:
+        `None` if there is no summary, or nothing else in its message.
+    """
+    views = [one.view for one in draft.measured]
+    at = newest_compaction(views)
+    alone = None if at is None else compaction_alone(draft.messages[at])
+    if at is None or alone == draft.messages[at]:
+        return None
+    answered = {call.id for call in views[at].calls}
+    kept = [
+        place
+        for place, view in enumerate(views)
+        if not any(result.call_id in answered for result in view.results)
+    ]
+    given_at = range(len(views)) if origins is None else origins
+    messages = [alone if place == at else draft.messages[place] for place in kept]
+    taken = without_signed_thinking(messages, places=range(len(messages)), anyhow=True)
+    draft = _draft(taken.messages, request)
+    draft.notes.append("only the provider's summary fits of the message that holds it")
+    return draft, [given_at[kept[place]] for place in taken.origins]
 
 
 def _reduced(draft: Draft, request: FitRequest[Any]) -> Flow[Sequence[Any]]:

@@ -18,6 +18,13 @@ from muntin.messages.bound import (
     unreadable_places,
     without_signed_thinking,
 )
+from muntin.messages.compacted import (
+    Compacted,
+    compaction_alone,
+    from_compaction,
+    newest_compaction,
+    opening,
+)
 from muntin.messages.encodable import cleaned
 from muntin.messages.framework_messages import (
     is_framework_text,
@@ -76,6 +83,7 @@ __all__ = (
     "VERCEL",
     "Block",
     "BlockReader",
+    "Compacted",
     "Division",
     "Media",
     "MediaKind",
@@ -96,9 +104,11 @@ __all__ = (
     "canonical_json",
     "checks_prefix",
     "cleaned",
+    "compaction_alone",
     "cut_points",
     "divide",
     "first_change",
+    "from_compaction",
     "holds_bound",
     "in_flight",
     "is_blank",
@@ -106,7 +116,9 @@ __all__ = (
     "leading_system",
     "media_of",
     "needs_repair",
+    "newest_compaction",
     "newest_user",
+    "opening",
     "pairing_problems",
     "reads",
     "register_framework_messages",

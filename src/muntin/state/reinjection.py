@@ -23,7 +23,7 @@ from muntin.counting import (
     truncate_to_tokens,
 )
 from muntin.errors import ContextWindowExceeded
-from muntin.messages import cut_points, leading_system, newest_user, shape_of, units
+from muntin.messages import cut_points, newest_user, opening, shape_of, units
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.state.render import safe_lines, state_text
 
@@ -161,7 +161,7 @@ def _place(views: Sequence[MessageView]) -> int:
     """Find the last place before the newest user message that parts no call from its results."""
     newest = newest_user(views)
     if newest is None:
-        return leading_system(views)
+        return opening(views)
     return max(point for point in cut_points(units(views), len(views)) if point <= newest)
 
 

@@ -133,7 +133,7 @@ def _unanswered(waiting: dict[str, int], why: str) -> RequestRefused:
 
 def _check_order(views: Sequence[MessageView]) -> None:
     first = next(index for index, one in enumerate(views) if one.role != "system")
-    if views[first].role != "user":
+    if views[first].role != "user" and not views[first].compacts:
         raise RequestRefused("first_message", first, f"it is {views[first].role}, not user")
     for index, one in enumerate(views[first:], first):
         if one.role == "system":

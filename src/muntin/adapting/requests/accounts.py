@@ -106,6 +106,7 @@ class RequestAccount:
             "messages": len(self.outgoing.messages),
             "compacted": self.outgoing.fitted is not None,
             "notes": list(self.outgoing.notes),
+            "replaced_by_provider": self.outgoing.replaced,
         }
 
     def line(self) -> str:

@@ -9,18 +9,46 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from muntin.messages import bound_places, unreadable_places, without_signed_thinking
+from muntin.messages import (
+    bound_places,
+    from_compaction,
+    newest_compaction,
+    unreadable_places,
+    without_signed_thinking,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from muntin.adapting.requests.decisions import Held
+    from muntin.counting import MessageCounts
 
-__all__ = ("BOUND_TARGET", "Written", "appended", "as_written", "has_bound", "readable")
+__all__ = (
+    "BOUND_TARGET",
+    "Replaced",
+    "Written",
+    "appended",
+    "as_written",
+    "from_summary",
+    "has_bound",
+    "is_outdated",
+    "readable",
+)
 
 BOUND_TARGET: Final = 0.5
 """Share of the budget that a decision brings a request with bound reasoning down to, at most: every
 decision costs all reasoning before it, so decisions are rare and large."""
+
+
+class Replaced(NamedTuple):
+    """A conversation from the newest summary of its provider on."""
+
+    messages: Sequence[Any]
+    """The messages; the given ones if there is no summary, or nothing before it."""
+    tokens: int = 0
+    """Tokens of the messages that the summary replaces."""
+    notes: tuple[str, ...] = ()
+    """What was left out, for the report."""
 
 
 class Written(NamedTuple):
@@ -30,6 +58,26 @@ class Written(NamedTuple):
     """The messages; the given ones if nothing was left out."""
     notes: tuple[str, ...] = ()
     """What was left out, for the report."""
+
+
+def from_summary(messages: Sequence[Any], counts: MessageCounts) -> Replaced:
+    """Leave out the messages that a summary of the provider replaces."""
+    measured = counts.measure_all(messages)
+    replaced = from_compaction(messages, [one.view for one in measured])
+    if replaced is None:
+        return Replaced(messages)
+    tokens = sum(measured[at].tokens for at in replaced.dropped)
+    note = (
+        f"{len(replaced.dropped)} messages ({tokens} tokens) left out: the provider's own summary "
+        f"replaces them"
+    )
+    return Replaced(replaced.messages, tokens, (note,))
+
+
+def is_outdated(decision: Held, messages: Sequence[Any], counts: MessageCounts) -> bool:
+    """Return whether the provider wrote a summary after a decision was made."""
+    at = newest_compaction([one.view for one in counts.measure_all(messages)])
+    return at is not None and at >= decision.covered
 
 
 def has_bound(messages: Sequence[Any], model: str) -> bool:

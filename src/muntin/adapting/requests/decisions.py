@@ -48,6 +48,8 @@ class Held(NamedTuple):
     bound: int
     """Position from which messages were written behind a decision and not behind the conversation
     itself, counted from the first message."""
+    covered: int
+    """Position behind the last message it covers, counted from the first message."""
 
 
 def recorded(
@@ -132,7 +134,7 @@ def held(messages: Sequence[Any], saved: object) -> Held | None:
             sent.append(item)
     bound = cast("Saved", saved).get("bound")
     bound = bound if isinstance(bound, int) else covered
-    return Held([*sent, *body[covered:]], budget, tokens, state, front + bound)
+    return Held([*sent, *body[covered:]], budget, tokens, state, front + bound, front + covered)
 
 
 class DecisionCache:

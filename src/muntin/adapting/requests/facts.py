@@ -105,7 +105,9 @@ class Outgoing:
     fitted: FittedMessages[Sequence[Any]] | None = None
     """The fit, if a new decision was made."""
     notes: tuple[str, ...] = ()
-    """What was mended, for the report."""
+    """What was mended or left out, for the report."""
+    replaced: int = 0
+    """Tokens of messages that a summary of the provider replaces: they are not sent."""
 
     @property
     def report(self) -> AssemblyReport | None:

@@ -18,7 +18,9 @@ from muntin.adapting.requests.binding import (
     BOUND_TARGET,
     appended,
     as_written,
+    from_summary,
     has_bound,
+    is_outdated,
     readable,
 )
 from muntin.adapting.requests.carried import digest_of
@@ -260,18 +262,22 @@ class Keeper:
         if decision is None:
             kept = self.decisions.find(messages)
             decision = held(messages, kept)
+        if decision is not None and is_outdated(decision, messages, facts.counts):
+            decision = kept = None
+        whole = from_summary(messages, facts.counts)
         if decision is None or facts.budget > _LARGER * decision.budget:
             # A decision for a small model stays for its next call; a large one is sent everything.
             written = as_written(messages, decision, facts.name)
-            sound = mended(written.messages, facts.counts, self.prompts)
-            sound = replace(sound, notes=(*written.notes, *sound.notes))
+            current = from_summary(written.messages, facts.counts)
+            sound = mended(current.messages, facts.counts, self.prompts)
+            sound = replace(sound, notes=(*written.notes, *current.notes, *sound.notes))
             kept = kept if decision is not None else None
             if written.messages is not messages:
                 kept = recorded(
                     messages,
-                    written.messages,
+                    current.messages,
                     budget=facts.budget,
-                    tokens=facts.cost(written.messages),
+                    tokens=facts.cost(current.messages),
                     state=digest_of(state),
                     before=decision,
                 )
@@ -297,7 +303,13 @@ class Keeper:
         sound = replace(sound, messages=seen.messages, notes=(*sound.notes, *seen.notes))
         arranged = facts.arranged(sound.messages)
         tokens = facts.cost(arranged)
-        as_it_is = Outgoing(messages=arranged, tokens=tokens, saved=kept, notes=sound.notes)
+        as_it_is = Outgoing(
+            messages=arranged,
+            tokens=tokens,
+            saved=kept,
+            notes=sound.notes,
+            replaced=whole.tokens,
+        )
         reason = self._reason(facts, sound, tokens, since=since, asked=asked)
         if reason is None:
             return as_it_is
@@ -318,6 +330,7 @@ class Keeper:
             if facts.room <= facts.budget:
                 raise
         else:
+            smaller = replace(smaller, replaced=whole.tokens)
             return smaller if smaller.tokens < tokens or tokens > facts.budget else as_it_is
         # Usage may have taught too much: the provider decides whether this fits.
         return (yield from self.smaller(facts, messages, facts.room, state=state, before=decision))

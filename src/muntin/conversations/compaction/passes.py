@@ -42,7 +42,7 @@ from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
 from muntin.counting import FRAMING_TOKENS, counts_for
-from muntin.messages import bound_places
+from muntin.messages import bound_places, from_compaction
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
@@ -245,10 +245,15 @@ class Passes:
         if ratio != self._ratio:  # a usage anchor has learned: what was counted is out of date
             self._memory.forget_counts()
             self._ratio = ratio
-        messages = list(history)
+        replaced = from_compaction(history)
+        messages = list(history if replaced is None else replaced.messages)
         lead, lead_tokens = 0, 0
         for message in messages:
             measured = self._counts.measure(message)
+            if measured.view.compacts:  # a provider ignores what is in front of its own summary
+                lead += 1
+                lead_tokens += measured.tokens - FRAMING_TOKENS
+                break
             if measured.view.role != "system" or self._kind_of(message, measured.view) != "said":
                 break
             lead += 1
@@ -310,7 +315,7 @@ class Passes:
         outcome = CompactionOutcome(
             reason=reason, tokens_before=found.before, tokens_after=found.before
         )
-        return Compaction(messages=history, outcome=outcome)
+        return Compaction(messages=_sent(history, found), outcome=outcome)
 
     def _as_it_stands(
         self,
@@ -320,7 +325,7 @@ class Passes:
         verdict: Summary | None = None,
     ) -> Compaction:
         recap = found.recap
-        messages: Sequence[Any] = history
+        messages = _sent(history, found)
         unsent = blocks = 0
         if recap is not None:
             messages = self._composer.composed(found, recap)
@@ -415,7 +420,7 @@ class Passes:
             gain=gain,
             spoken=len(trail.spoken) if bound_places(trail.messages) else 0,
             plan=CompactionPlan(
-                messages=history,
+                messages=_sent(history, found),
                 fold=tuple(found.lead + at for at in fold.places),
                 tokens=fold.tokens,
                 max_summary_tokens=cap,
@@ -439,3 +444,8 @@ class Passes:
 
     def _unprefixed(self, view: MessageView) -> str:
         return self._form.read(view.text)[0]
+
+
+def _sent(history: Sequence[Any], found: Found) -> Sequence[Any]:
+    """Return a history, from the provider's own summary on if there is one."""
+    return history if len(found.messages) == len(history) else found.messages

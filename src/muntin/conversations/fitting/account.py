@@ -94,6 +94,9 @@ def _decisions(
         place = place_of.get(index)
         if place is None:
             one = draft.counts.measure(message)
+            if index in draft.compacted:
+                yield _decision(one, index, ("summarised", "compacted"), 0)
+                continue
             lost = index in draft.unbound
             yield _decision(one, index, ("dropped", "unbound" if lost else "orphaned"), 0)
         elif draft.messages[place] is message:
@@ -133,7 +136,7 @@ def _decision(one: Measured, index: int, why: tuple[DecisionKind, Reason], now: 
 def _why_kept(draft: Draft, index: int) -> Reason:
     if not draft.was_read:
         return "placed"
-    if draft.views[index].pinned:
+    if draft.views[index].pinned and not draft.views[index].compacts:
         return "pinned"
     if index in draft.recalled:
         return "recalled"

@@ -21,6 +21,7 @@ from muntin.conversations.protect import protected_set
 from muntin.conversations.rules import without_rules
 from muntin.counting import REPLY_TOKENS, media_tokens
 from muntin.errors import ConfigurationError
+from muntin.messages import opening
 from muntin.report import Event
 from muntin.state import is_state_block
 
@@ -127,6 +128,7 @@ class Draft:
         self.notes: list[str] = []
         self.events: list[Event] = []
         self.unbound: frozenset[int] = frozenset()
+        self.compacted: frozenset[int] = frozenset()
         self.was_read = False
 
     def read(self) -> None:
@@ -411,7 +413,7 @@ class Draft:
             note_before: Position the note goes in front of; `None` puts it behind the leading
                 system messages. It moves forward out of the middle of a unit that stays.
         """
-        place = self.leading if note_before is None else note_before
+        place = opening(self.views) if note_before is None else note_before
         for unit in self.units:
             if unit.first >= place:
                 break

@@ -69,6 +69,8 @@ def _part_name(draft: Draft, unit: Unit, index: int) -> str:
         return "system"
     if index == draft.question:
         return "newest user message"
+    if draft.views[index].compacts:
+        return "summary of the provider"
     if draft.views[index].pinned:
         return "pinned"
     return "tool round in flight" if unit is draft.tail else "bound to protected messages"

@@ -66,6 +66,8 @@ _ASIDE = frozenset(
 )
 """Keys that carry no text of their own."""
 _SEALED = frozenset({"encrypted_content", "encrypted_index", "encrypted_stdout", "signature"})
+_SEALED_PART = 3
+"""A sealed summary is charged as one part in so many of its base64: the text in it is smaller."""
 _BLOB = re.compile(r"(?:data:[^,;]{0,80};base64,)?[A-Za-z0-9+/_-]{512,}={0,2}")
 
 
@@ -125,6 +127,7 @@ class BlockReader:
         self._reasoning: list[str] = []
         self._unknown: list[tuple[str, str]] = []
         self.signed = False
+        self.compacts = False
 
     @property
     def text(self) -> str:
@@ -200,6 +203,8 @@ class BlockReader:
             self._thinking(block)
         elif kind in _SERVER or kind.endswith("_tool_result"):
             self._server.append(self._json(block))
+        elif kind == "compaction":
+            self._compaction(block)
         elif kind in _MEDIA:
             self._thing(_MEDIA[kind], block)
         elif kind == "search_result":
@@ -264,6 +269,16 @@ class BlockReader:
             self.signed = True
         elif len(self._reasoning) == before:
             self._rest(str(block.get("type")), block)
+
+    def _compaction(self, block: Mapping[str, Any]) -> None:
+        """Read a provider's summary; one without content failed and has no effect."""
+        content, sealed = block.get("content"), block.get("encrypted_content")
+        if content:
+            self.compacts = True
+            self._server.append(content if isinstance(content, str) else self._json(content))
+        elif "content" not in block and isinstance(sealed, str) and sealed:
+            self.compacts = True
+            self._server.append(sealed[: len(sealed) // _SEALED_PART])
 
     def _thing(self, kind: MediaKind, block: Mapping[str, Any]) -> None:
         source = as_block(block.get("source"))

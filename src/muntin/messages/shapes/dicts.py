@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 __all__ = ("dict_shape",)
 
 _ANTHROPIC_BLOCKS = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"}
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "document",
+        "compaction",
+    }
 )
 _SAYING = frozenset({"content", "parts", "tool_calls", "function_call"})
 """Keys of which every message has one."""

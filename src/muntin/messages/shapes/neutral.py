@@ -72,7 +72,8 @@ class NeutralShape:
             unknown=read.unknown,
             name=message.name,
             id=message.id,
-            pinned=message.pinned,
+            pinned=message.pinned or read.compacts,
+            compacts=read.compacts,
             injected=INJECTED in message.metadata,
         )
 

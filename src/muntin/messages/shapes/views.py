@@ -91,6 +91,8 @@ class MessageView(NamedTuple):
     """Identifier of the message; `None` when absent."""
     pinned: bool = False
     """Whether it must survive every cut unchanged."""
+    compacts: bool = False
+    """Whether it holds a provider's own summary of everything before it."""
     injected: bool = False
     """Whether this library (or a framework) put it there: a recap, a digest, restored state."""
 

@@ -190,6 +190,8 @@ def _check_block(block: Mapping[str, Any], role: str, index: int, at: int) -> No
             )
     elif kind == "tool_result":
         _check_result(block, index, where)
+    elif kind == "compaction" and block.get("content") == "":
+        raise refuse("empty_content", index, f"{where}.compaction.content: must be non-empty")
     elif kind == "thinking" and not block.get("signature"):
         raise refuse("missing_signature", index, f"{where}.thinking.signature: Field required")
 
@@ -225,7 +227,8 @@ def _check_result(block: Mapping[str, Any], index: int, where: str) -> None:
 
 
 def _check_roles(messages: Sequence[Mapping[str, Any]], *, mid_system: bool) -> None:
-    if messages[0].get("role") == "assistant":
+    opened = [block.get("type") for block in blocks_of(messages[0].get("content"))[:1]]
+    if messages[0].get("role") == "assistant" and opened != ["compaction"]:
         raise refuse("first_message", 0, 'messages: first message must use the "user" role')
     for index, message in enumerate(messages):
         if message.get("role") != "system":

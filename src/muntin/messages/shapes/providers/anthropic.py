@@ -47,6 +47,8 @@ class AnthropicShape:
             signed=read.signed,
             media=read.media,
             unknown=read.unknown,
+            pinned=read.compacts,
+            compacts=read.compacts,
             id=identifier if isinstance(identifier, str) else None,
         )
 

@@ -66,9 +66,11 @@ class OpenAIResponsesShape:
             reasoning=read.reasoning,
             signed=read.signed,
             leads=kind == "reasoning",
-            item=role == "assistant",
+            item=role == "assistant" and not read.compacts,
             media=read.media,
             unknown=read.unknown,
+            pinned=read.compacts,
+            compacts=read.compacts,
             id=identifier,
         )
 

@@ -30,7 +30,7 @@ from muntin.testing import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-__all__ = ("Received", "WireServer", "serving", "wire_tokens")
+__all__ = ("Received", "WireServer", "answer_to", "serving", "wire_tokens")
 
 _IMAGE = 255
 """Tokens of an image of one tile."""
@@ -81,6 +81,10 @@ class WireServer:
     """Every request, in order."""
     url: str = ""
     """Address without a path."""
+    reply: Callable[[Received], dict[str, Any]] | None = None
+    """Writes the answers; `None` answers "OK." to everything."""
+    also: Callable[[str, dict[str, Any]], None] | None = None
+    """A further check of each request: its provider and its body."""
     run: Callable[[Any], Any] = asyncio.run
     """Runs a coroutine; clients keep connections, so all requests of a server use one loop."""
 
@@ -94,6 +98,8 @@ class WireServer:
         tokens, refused = wire_tokens(body), ""
         try:
             _CHECKS[provider](body)
+            if self.also is not None:
+                self.also(provider, body)
         except RequestRefused as error:
             refused = error.problem
         answer = 0
@@ -162,7 +168,8 @@ def _usage(tokens: int) -> dict[str, int]:
     return {"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": tokens + 1}
 
 
-def _answer(one: Received, text: str) -> dict[str, Any]:
+def answer_to(one: Received, text: str) -> dict[str, Any]:
+    """Return the body of an answer that holds a text."""
     model = one.body.get("model", "m")
     if one.provider == "anthropic":
         return {
@@ -203,7 +210,7 @@ def _answer(one: Received, text: str) -> dict[str, Any]:
 
 def _stream(one: Received, text: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the events of a streamed answer: name and data."""
-    whole = _answer(one, text)
+    whole = answer_to(one, text)
     if one.provider == "anthropic":
         start: dict[str, Any] = {**whole, "content": [], "stop_reason": None}
         return [
@@ -277,7 +284,8 @@ def serving(window: int = 1_000_000) -> Generator[WireServer]:
                     lines.append("data: [DONE]\n\n")
                 self._send(200, "text/event-stream", "".join(lines))
             else:
-                self._send(200, "application/json", json.dumps(_answer(one, "OK.")))
+                said = answer_to(one, "OK.") if state.reply is None else state.reply(one)
+                self._send(200, "application/json", json.dumps(said))
 
         def _send(self, status: int, kind: str, text: str) -> None:
             payload = text.encode()

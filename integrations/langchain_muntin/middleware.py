@@ -31,6 +31,7 @@ except ModuleNotFoundError as missing:
 from langchain_core.tools import StructuredTool
 
 from langchain_muntin._agents.events import thread_of_run
+from langchain_muntin._agents.provider import provider_limit
 from langchain_muntin._agents.retention import archived
 from langchain_muntin._agents.stored import unpacked
 from langchain_muntin._agents.tool_results import (
@@ -125,7 +126,12 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             whose ids are in its own conversation.
         compact_tool: Whether the agent is given a tool that asks for a compaction.
         tell_model: Whether one line at the end of each request states how full the window is. It is
-            not stored, so the prompt cache of everything before it stays valid.
+            not stored, so the prompt cache of everything before it stays valid. Models that bind
+            their reasoning to all of a request are not sent it.
+        provider_compaction: From which size on the provider compacts the conversation itself,
+            written like `trigger` (tokens or a share of the window): Anthropic, OpenAI and xAI
+            do. Its summary is kept, and `report` states what it saved. The middleware still cuts
+            what does not fit. `None` leaves the compaction to the middleware.
         trim_state: Whether messages that a decision left out are removed from the state, so that
             checkpoints stop growing. `archived(messages)` returns them from `store`.
         before_compaction: Looks at a `RequestPlan` before it is carried out; returns it, a
@@ -184,6 +190,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         read_back: bool = True,
         compact_tool: bool = False,
         tell_model: bool = False,
+        provider_compaction: Any = None,
         trim_state: bool = False,
         before_compaction: BeforeCompaction | None = None,
         stream_accounts: bool = True,
@@ -254,6 +261,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             restate=restate,
             read_back=read_back,
             tell_model=tell_model,
+            provider=provider_limit(provider_compaction),
             trim_state=trim_state,
             stream_accounts=stream_accounts,
         )
@@ -382,7 +390,8 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
 _KEYWORDS = (
     "window", "reserve", "division", "target", "trigger", "keep", "question",
     "summarizer", "max_result_tokens", "tool_rules", "read_back", "compact_tool", "tell_model",
-    "trim_state", "before_compaction", "stream_accounts", "prompts", "restate", "name",
+    "provider_compaction", "trim_state", "before_compaction", "stream_accounts", "prompts",
+    "restate", "name",
 )  # fmt: skip
 
 

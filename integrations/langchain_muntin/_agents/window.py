@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.provider import settings_for
 from langchain_muntin._agents.retention import trimmed
 from langchain_muntin._agents.stored import packed, unpacked
 from langchain_muntin._agents.tool_results import offered
@@ -24,12 +25,13 @@ from muntin.adapting import (
     value_of,
 )
 from muntin.errors import ContextWindowExceeded
+from muntin.messages import checks_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_muntin._agents.tool_results import ReadBackTool
-    from muntin.adapting import Keeper, Outgoing, Policy, RequestFacts, Restate
+    from muntin.adapting import Keeper, Limit, Outgoing, Policy, RequestFacts, Restate
     from muntin.tool_results import ToolResultStore
 
 __all__ = ("AgentWindow", "lessons_of")
@@ -60,6 +62,8 @@ class AgentWindow:
     """Whether requests include a line that states how full the window is."""
     trim_state: bool
     """Whether the state is trimmed to what was sent."""
+    provider: Limit | None
+    """From which size on the provider compacts; `None` if it is not asked to."""
     stream_accounts: bool
     """Whether accounts are written to the custom stream."""
     accounts: Accounts = field(default_factory=Accounts)
@@ -175,14 +179,25 @@ class AgentWindow:
     ) -> ModelRequest[Any]:
         """Write what is sent into the request; the system message has its own field."""
         messages: list[Any] = list(outgoing.messages)
-        if self.tell_model:
+        # The next request does not hold the line, so no reasoning may be written behind it.
+        if self.tell_model and not checks_prefix(facts.name):
             line = RequestAccount(facts=facts, outgoing=outgoing).line()
             messages.append(SHAPE.note(line, "user"))
+        if self.provider is not None:
+            settings = settings_for(
+                request.model,
+                request.model_settings,
+                facts.tokens_of(self.provider, messages),
+                facts.budget,
+            )
+            request = request.override(model_settings=settings)
         if request.system_message is None:
             return request.override(messages=messages)
         return request.override(system_message=messages[0], messages=messages[1:])
 
     def _learn(self, facts: RequestFacts, outgoing: Outgoing, response: ModelResponse[Any]) -> None:
+        if any(SHAPE.view(message).compacts for message in response.result):
+            return  # the provider counted what its summary left of the prompt
         for message in response.result:
             usage = message.usage_metadata if isinstance(message, AIMessage) else None
             if usage and usage["input_tokens"]:

@@ -8,6 +8,7 @@ framework; an adapter converts, calls these and converts back.
 from __future__ import annotations
 
 from muntin.adapting.keywords import construct, refuse_unknown, renamed
+from muntin.adapting.provider_compaction import Compacting, compaction_settings
 from muntin.adapting.refusal_texts import WORDINGS
 from muntin.adapting.refusal_wording import RefusalKind, Wording
 from muntin.adapting.refusals import Refusal, Retry, refusal_of, second_try
@@ -18,6 +19,7 @@ from muntin.adapting.requests import (
     Fit,
     Held,
     Keeper,
+    Limit,
     Mended,
     ModelFacts,
     Outgoing,
@@ -35,6 +37,7 @@ from muntin.adapting.requests import (
     carried_state,
     drive,
     held,
+    limit_of,
     mended,
     named_ids,
     reading_tool,
@@ -61,11 +64,13 @@ __all__ = (
     "Accounts",
     "BeforeCompaction",
     "ChatSummarizer",
+    "Compacting",
     "DecisionCache",
     "Fit",
     "Held",
     "JoinedLayout",
     "Keeper",
+    "Limit",
     "Mended",
     "ModelFacts",
     "Ordering",
@@ -91,9 +96,11 @@ __all__ = (
     "arranged",
     "carried_state",
     "check_retrieval",
+    "compaction_settings",
     "construct",
     "drive",
     "held",
+    "limit_of",
     "mended",
     "named_ids",
     "ratios_for",

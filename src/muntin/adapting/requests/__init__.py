@@ -11,7 +11,7 @@ from muntin.adapting.requests.carried import Restate, carried_state, value_of
 from muntin.adapting.requests.decisions import DecisionCache, Held, Saved, held, recorded
 from muntin.adapting.requests.facts import ModelFacts, Outgoing, RequestFacts
 from muntin.adapting.requests.keeper import Keeper
-from muntin.adapting.requests.limits import BeforeCompaction, RequestPlan
+from muntin.adapting.requests.limits import BeforeCompaction, Limit, RequestPlan, limit_of
 from muntin.adapting.requests.mending import Mended, mended
 from muntin.adapting.requests.results import (
     ResultCap,
@@ -30,6 +30,7 @@ __all__ = (
     "Fit",
     "Held",
     "Keeper",
+    "Limit",
     "Mended",
     "ModelFacts",
     "Outgoing",
@@ -47,6 +48,7 @@ __all__ = (
     "carried_state",
     "drive",
     "held",
+    "limit_of",
     "mended",
     "named_ids",
     "reading_tool",

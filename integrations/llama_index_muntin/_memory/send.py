@@ -16,7 +16,7 @@ from llama_index_muntin._memory.messages import is_empty
 from muntin.conversations import FittedMessages, fit_messages
 from muntin.counting import REPLY_TOKENS, counts_for
 from muntin.errors import ContextWindowExceeded
-from muntin.messages import Message
+from muntin.messages import Message, without_signed_thinking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,6 +135,9 @@ def _arranged(given: Sendable, recalled: Sequence[int], rules: Rules, *, pinned:
         for at in sorted({*given.held, *chosen})
     )
     parts.extend(messages[at] for at in given.tail)
+    if given.recap or chosen or given.held:
+        # Each was written behind another recap, or behind the messages that it replaces.
+        parts = without_signed_thinking(parts, anyhow=True).messages
     return [part for part in parts if isinstance(part, Message) or not _is_refused(part)]
 
 

@@ -270,7 +270,7 @@ class Keeper:
             written = as_written(messages, decision, facts.name)
             current = from_summary(written.messages, facts.counts)
             sound = mended(current.messages, facts.counts, self.prompts)
-            sound = replace(sound, notes=(*written.notes, *current.notes, *sound.notes))
+            sound = replace(sound, notes=(*written.notes, *sound.notes))
             kept = kept if decision is not None else None
             if written.messages is not messages:
                 kept = recorded(
@@ -307,7 +307,7 @@ class Keeper:
             messages=arranged,
             tokens=tokens,
             saved=kept,
-            notes=sound.notes,
+            notes=(*whole.notes, *sound.notes),
             replaced=whole.tokens,
         )
         reason = self._reason(facts, sound, tokens, since=since, asked=asked)

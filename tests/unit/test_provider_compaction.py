@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from muntin import (
     ContextWindowExceeded,
     HistoryCompactor,
     count_messages,
+    estimate_tokens,
     fit_messages,
     reinject,
 )
@@ -24,6 +26,7 @@ from muntin.testing import (
     check_openai_responses,
 )
 
+counted = partial(count_messages, counter=estimate_tokens)
 SUMMARY = "Parcels P-0 to P-19 were sent; P-7 waits for a label. " * 12
 
 
@@ -87,8 +90,8 @@ def test_a_summary_stays_at_every_budget_where_it_fits(kind: str) -> None:
     before = copy.deepcopy(thread)
     replaced = from_compaction(thread)
     assert replaced is not None
-    whole = count_messages(replaced.messages)
-    least = count_messages([
+    whole = counted(replaced.messages)
+    least = counted([
         *[m for m in thread if m.get("role") == "developer"],
         {"role": "assistant", "content": [block]} if kind.startswith("anthropic") else block,
         thread[-1],
@@ -100,7 +103,7 @@ def test_a_summary_stays_at_every_budget_where_it_fits(kind: str) -> None:
             assert budget < least
             continue
         assert holds(fitted.messages, block)
-        assert count_messages(fitted.messages) == fitted.report.used <= budget
+        assert counted(fitted.messages) == fitted.report.used <= budget
         front = [one for one in fitted.messages if one.get("role") != "developer"]
         assert view(front[0]).compacts
         assert fitted.messages[-1] == thread[-1]
@@ -122,7 +125,7 @@ def test_a_failed_summary_protects_nothing(content: str | None) -> None:
     """What stands before it still counts, so it must still be sent."""
     thread = anthropic({"type": "compaction", "content": content})
     assert from_compaction(thread) is None
-    whole = count_messages(thread)
+    whole = counted(thread)
     assert fit_messages(thread, budget=whole).messages is thread
     fitted = fit_messages(thread, budget=400)
     assert not holds(fitted.messages, {"type": "compaction", "content": content})

@@ -58,7 +58,8 @@ def settings_for(
     if not names:
         raise ConfigurationError(
             f"provider_compaction needs a model whose provider compacts (ChatAnthropic, "
-            f"ChatOpenAI, ChatXAI), got {type(model).__name__}: leave it out, so that muntin compacts"
+            f"ChatOpenAI, ChatXAI), got {type(model).__name__}: leave it out, so that "
+            f"muntin compacts"
         )
     own = {key: value for key in _KEPT if (value := getattr(model, key, None))}
     return compaction_settings(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from muntin.testing import BoundItems, BoundThinking
 from wire_server import answer_to
@@ -113,7 +113,7 @@ class Provider:
         return {**write(one, thought, text, ids), "id": f"answer_{self.outcome.requests}"}
 
     def _is_new_turn(self, body: dict[str, Any]) -> bool:
-        last = (body.get("messages") or body.get("input") or body.get("contents"))[-1]
+        last: Any = (body.get("messages") or body.get("input") or body.get("contents") or [{}])[-1]
         return (
             "tool_result" not in str(last)
             and "_output" not in str(last.get("type"))
@@ -132,7 +132,7 @@ class Provider:
     def _responses(self, one: Received, thought: str, text: str, ids: list[str]) -> dict[str, Any]:
         output: list[dict[str, Any]] = [self._items.write(one.body, thought)]
         if text:
-            part = {"type": "output_text", "text": text, "annotations": []}
+            part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
             output.append(
                 {
                     "id": f"msg_{self._calls}_{self._items.written}",
@@ -169,23 +169,26 @@ class Provider:
 def model_for(name: str, server: WireServer) -> Any:
     """Return the LangChain model of a provider."""
     if name == "anthropic":
-        from langchain_anthropic import ChatAnthropic
+        import langchain_anthropic
 
-        return ChatAnthropic(
+        made: Any = langchain_anthropic.ChatAnthropic
+        return made(
             model=MODELS[name], base_url=server.url, api_key=KEY, max_retries=0, max_tokens=500,
             thinking={"type": "adaptive"},
         )  # fmt: skip
     if name == "responses":
-        from langchain_openai import ChatOpenAI
+        import langchain_openai
 
-        return ChatOpenAI(
+        made = langchain_openai.ChatOpenAI
+        return made(
             model=MODELS[name], base_url=f"{server.url}/v1", api_key=KEY, max_retries=0,
             use_responses_api=True, output_version="responses/v1", store=False,
             include=["reasoning.encrypted_content"],
         )  # fmt: skip
-    from langchain_google_genai import ChatGoogleGenerativeAI
+    import langchain_google_genai
 
-    return ChatGoogleGenerativeAI(
+    made = langchain_google_genai.ChatGoogleGenerativeAI
+    return made(
         model=MODELS[name], google_api_key=KEY, base_url=server.url, max_retries=1, vertexai=False
     )
 
@@ -194,7 +197,7 @@ def run_agent(
     name: str, server: WireServer, middleware: list[Any], *, seed: int, turns: int = 5
 ) -> Outcome:
     """Run an agent of LangChain for some turns of one thread; return what the server saw."""
-    from langchain.agents import create_agent
+    import langchain.agents
     from langgraph.checkpoint.memory import InMemorySaver
 
     provider = Provider(name, seed)
@@ -205,7 +208,8 @@ def run_agent(
         """Look up a parcel."""
         return f"{key}: {prose(rng, rng.randrange(10, 200))}"
 
-    agent: Any = create_agent(
+    create_agent = cast("Any", langchain.agents).create_agent
+    agent = create_agent(
         model_for(name, server), tools=[look], system_prompt="You help with parcels.",
         middleware=middleware, checkpointer=InMemorySaver(),
     )  # fmt: skip

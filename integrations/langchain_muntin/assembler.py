@@ -122,6 +122,9 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
     summarizer: Any = Field(default=None, exclude=True, repr=False)
     """A chat model or any summariser, asked for a recap of what is left out of the conversation;
     `None` leaves facts only and asks no model."""
+    given: Any = Field(default=None, exclude=True, repr=False)
+    """What the model has already, or a function that returns it: passages in it are left out.
+    `None` takes the conversation as it is sent, without the question; `()` takes nothing."""
     store: Any = Field(default=None, exclude=True, repr=False)
     """A `muntin.ToolResultStore` for the originals of tool results that are cut; `None` keeps
     none."""

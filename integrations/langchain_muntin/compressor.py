@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from langchain_muntin._assembling.passages import ALIASES, aembedded, documents_of, embedded
 from langchain_muntin._values.documents import RELEVANCE, candidate_of
 from langchain_muntin._values.models import ESTIMATE, counter_of
-from muntin.adapting import Ordering, PassagePolicy, VectorCache, construct
+from muntin.adapting import Ordering, PassagePolicy, VectorCache, check_given, construct
 from muntin.config import ContextConfig
 from muntin.passages import Gathered
 from muntin.runtime import off_loop
@@ -81,6 +81,9 @@ class BudgetCompressor(BaseDocumentCompressor):
     counter: Any = Field(default=None, repr=False)
     """Counts tokens: a function of a text, or a model or its name; `None` estimates. `model` is an
     alias."""
+    given: Any = Field(default=(), repr=False)
+    """What the model has already, such as the messages of the conversation, or a function that
+    returns it: documents in it are left out."""
     strict: bool = False
     """Whether it is an error, rather than a warning, when there are documents and none fits."""
 
@@ -93,6 +96,7 @@ class BudgetCompressor(BaseDocumentCompressor):
 
         def __init__(self, **fields: Any) -> None:
             construct(super().__init__, type(self), fields, _ALIASES)
+            check_given(self.given)
             self._policy()
 
     @property
@@ -133,7 +137,7 @@ class BudgetCompressor(BaseDocumentCompressor):
 
     def _kept(self, gathered: Gathered, query: str, vector: Embedding | None) -> Sequence[Document]:
         documents, chosen = documents_of(
-            self._policy(), gathered, query, vector, strict=self.strict
+            self._policy(), gathered, query, vector, strict=self.strict, given=self.given
         )
         self._report = chosen.report
         return documents

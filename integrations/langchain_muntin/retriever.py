@@ -17,12 +17,13 @@ from muntin.adapting import (
     Ordering,
     PassagePolicy,
     VectorCache,
+    check_given,
     check_retrieval,
     construct,
 )
 from muntin.config import ContextConfig  # noqa: TC001 - pydantic reads annotations
 from muntin.errors import ConfigurationError
-from muntin.passages import Scope, agather, gather
+from muntin.passages import Scope, agather, gather, read_given
 from muntin.runtime import off_loop
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableConfig
 
-    from muntin.passages import Embedding, Gathered
+    from muntin.passages import AnyGiven, Embedding, Gathered
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledRetriever",)
@@ -94,6 +95,9 @@ class AssembledRetriever(BaseRetriever):
     counter: Any = Field(default=None, repr=False)
     """Counts tokens: a function of a text, or a model or its name; `None` estimates. `model` is an
     alias."""
+    given: Any = Field(default=(), repr=False)
+    """What the model has already, such as the messages of the conversation, or a function that
+    returns it: documents in it are left out. A `given` passed to `invoke` wins."""
     strict: bool = False
     """Whether it is an error, rather than a warning, when documents were found and none fits."""
 
@@ -107,6 +111,7 @@ class AssembledRetriever(BaseRetriever):
         def __init__(self, **fields: Any) -> None:
             construct(super().__init__, type(self), fields, ALIASES)
             check_retrieval(sources_of(self.sources), self.ratios, self.config)
+            check_given(self.given)
             self._policy(None)
 
     @property
@@ -142,12 +147,14 @@ class AssembledRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
         scope: Scope | None = None,
+        given: AnyGiven = None,
     ) -> list[Document]:
         policy, sources = self._policy(k), sources_of(self.sources)
+        had = read_given(self.given if given is None else given)
         with _below(run_manager) as context:
             gathered = context.run(gather, sources, query, scope or self.scope)
         gathered, vector = embedded(gathered, query, self.embeddings, self._vectors)
-        return self._placed(policy, gathered, query, vector)
+        return self._placed(policy, gathered, query, vector, had)
 
     async def _aget_relevant_documents(
         self,
@@ -156,14 +163,16 @@ class AssembledRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         scope: Scope | None = None,
+        given: AnyGiven = None,
     ) -> list[Document]:
         policy, sources = self._policy(k), sources_of(self.sources)
+        had = read_given(self.given if given is None else given)
         with _below(run_manager) as context:
             asking = agather(sources, query, scope or self.scope)
             gathered = await asyncio.create_task(asking, context=context)
         gathered, vector = await aembedded(gathered, query, self.embeddings, self._vectors)
         return await off_loop(
-            lambda: self._placed(policy, gathered, query, vector), size=gathered.characters
+            lambda: self._placed(policy, gathered, query, vector, had), size=gathered.characters
         )
 
     def _policy(self, k: int | None) -> PassagePolicy:
@@ -185,9 +194,16 @@ class AssembledRetriever(BaseRetriever):
         )
 
     def _placed(
-        self, policy: PassagePolicy, gathered: Gathered, query: str, vector: Embedding | None
+        self,
+        policy: PassagePolicy,
+        gathered: Gathered,
+        query: str,
+        vector: Embedding | None,
+        given: tuple[str, ...],
     ) -> list[Document]:
-        documents, chosen = documents_of(policy, gathered, query, vector, strict=self.strict)
+        documents, chosen = documents_of(
+            policy, gathered, query, vector, strict=self.strict, given=given
+        )
         self._report = chosen.report
         return documents
 

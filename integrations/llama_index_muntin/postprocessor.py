@@ -22,7 +22,7 @@ from pydantic import Field, PrivateAttr
 from llama_index_muntin._models import counter_named, counter_of
 from llama_index_muntin._nodes import NodeVectors, candidate_of, choose
 from llama_index_muntin.ledger import WindowLedger
-from muntin.adapting import construct
+from muntin.adapting import check_given, construct
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError
 from muntin.passages import Gathered
@@ -118,6 +118,11 @@ class BudgetPostprocessor(BaseNodePostprocessor):
     llm: Any = Field(default=None, exclude=True, description="The model whose window it is.")
     embed_model: Any = Field(default=None, exclude=True, description="Computes missing vectors.")
     vector_store: Any = Field(default=None, exclude=True, description="Holds the nodes' vectors.")
+    given: Any = Field(
+        default=(),
+        exclude=True,
+        description="What the model has already, or a function that returns it: left out.",
+    )
     token_counter: Any = Field(default=None, exclude=True, description="A counter of one's own.")
 
     _room: WindowLedger | None = PrivateAttr(default=None)
@@ -131,6 +136,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
             if not isinstance(fields.get("counter", ""), str):  # the field holds a counter's name
                 fields["token_counter"] = fields.pop("counter")
             construct(super().__init__, type(self), fields, _ALIASES)
+            check_given(self.given)
             self._find_budget()
 
     def _find_budget(self) -> None:
@@ -205,6 +211,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
                 ordering=self.order,
                 top_k=self.top_n,
                 counter=self._count,
+                given=self.given,
                 notes=_notes(nodes, vectors),
             )
             event.on_end(payload={EventPayload.NODES: choice.nodes})

@@ -11,6 +11,7 @@ from llama_index_muntin._nodes import NodeVectors, choose
 from llama_index_muntin.sources import Question, sources_of
 from muntin.adapting import (
     arranged,
+    check_given,
     check_retrieval,
     refuse_unknown,
     renamed,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from muntin.adapting import Ordering
     from muntin.config import ContextConfig
-    from muntin.passages import Embedding, Gathered
+    from muntin.passages import AnyGiven, Embedding, Gathered
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledRetriever",)
@@ -53,6 +54,8 @@ class AssembledRetriever(BaseRetriever):
         order: The best first over all sources, the strongest at both ends, or source by source.
         top_k: Most nodes; `None` takes all that fit.
         embed_model: Where given, the question's own vector votes on relevance.
+        given: What the model has already, such as the messages of a memory, or a function that
+            returns it. Nodes in it are left out, but the best one if that is every node.
         more: Aliases, and what every `BaseRetriever` takes.
 
     Raises:
@@ -88,14 +91,15 @@ class AssembledRetriever(BaseRetriever):
         order: Ordering = "selection",
         top_k: int | None = None,
         embed_model: Any = None,
+        given: AnyGiven = (),
         **more: Any,
     ) -> None:
         own: dict[str, Any] = {"budget": budget, "counter": counter, "order": order, "top_k": top_k}
         aliased = {_ALIASES[name] for name in more if name in _ALIASES}
-        given = {name: value for name, value in own.items() if value != _DEFAULTS.get(name)}
-        named = renamed("AssembledRetriever", {**given, **more}, _ALIASES)
+        chosen = {name: value for name, value in own.items() if value != _DEFAULTS.get(name)}
+        named = renamed("AssembledRetriever", {**chosen, **more}, _ALIASES)
         refuse_unknown("AssembledRetriever", named, (*_OWN, *_THEIRS))
-        own |= {name: named.pop(name) for name in (*given, *aliased)}
+        own |= {name: named.pop(name) for name in (*chosen, *aliased)}
         theirs: dict[str, Any] = named
         super().__init__(**theirs)  # pyright: ignore[reportUnknownMemberType] - theirs is partly untyped
         if own["budget"] is None:
@@ -103,6 +107,8 @@ class AssembledRetriever(BaseRetriever):
         self._budget = checked_tokens(own["budget"], "budget")
         self._sources = sources_of(sources)
         check_retrieval(self._sources, ratios, config)
+        check_given(given)
+        self._given = given
         self._ratios = ratios
         self._config = config
         self._vectors = NodeVectors(embed_model)
@@ -144,10 +150,12 @@ class AssembledRetriever(BaseRetriever):
             top_k=self._top_k,
             ordering=self._order,
             counter=self._counter,
+            given=self._given,
         )
         self._report = choice.report
         return choice.nodes
 
 
 _DEFAULTS = {"order": "selection"}
-_OWN = ("sources", "budget", "ratios", "config", "counter", "order", "top_k", "embed_model")
+_OWN = ("sources", "budget", "ratios", "config", "counter", "order", "top_k", "embed_model",
+        "given")  # fmt: skip

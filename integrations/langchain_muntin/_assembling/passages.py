@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
 
     from muntin.adapting import PassagePolicy, Retrieved, VectorCache
-    from muntin.passages import Embedding, Gathered
+    from muntin.passages import AnyGiven, Embedding, Gathered
 
 __all__ = ("ALIASES", "aembedded", "documents_of", "embedded")
 
@@ -61,13 +61,14 @@ def documents_of(
     vector: Embedding | None,
     *,
     strict: bool,
+    given: AnyGiven = (),
 ) -> tuple[list[Document], Retrieved]:
     """Choose documents; warn or raise when some were found and none of them fits.
 
     Raises:
         ContextWindowExceeded: None of them fits, and `strict` is true.
     """
-    chosen = policy.choose(gathered, question, query_embedding=vector)
+    chosen = policy.choose(gathered, question, query_embedding=vector, given=given)
     if chosen.shortfall is not None:
         if strict:
             raise chosen.shortfall

@@ -21,7 +21,8 @@ from muntin.conversations import NEWEST
 from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import leading_system, newest_user
-from muntin.report import AssemblyReport, SourceReport
+from muntin.passages import given_among, read_given
+from muntin.report import UNRANKED, AssemblyReport, SourceReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
     from muntin.adapting import Mended, Policy
     from muntin.conversations import FittedMessages
     from muntin.counting import MessageCounts
-    from muntin.passages import AssembledContext, ContextBuilder, Embedding, Gathered
+    from muntin.passages import (
+        AnyGiven,
+        AssembledContext,
+        Candidate,
+        ContextBuilder,
+        Embedding,
+        Gathered,
+    )
     from muntin.prompts import PromptRegistry
     from muntin.tool_results import ToolResultStore
 
@@ -38,6 +46,11 @@ __all__ = ("Assembly", "Place")
 Place = Literal["system", "question"]
 """Where passages go: into a system message behind the leading ones, or into a message of their own
 right before the question, so that everything before it stays in the provider's cache."""
+
+
+_ROUNDS = 3
+"""Times passages are assembled anew because the conversation lost what they repeat; the last time
+all passages are given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +95,8 @@ class Assembly:
     """Whether only a report is needed, so that there are no warnings and no errors."""
     recall: bool = True
     """Whether older messages about the question come back word for word."""
+    given: AnyGiven = None
+    """What the model has already; `None` takes the conversation."""
 
     def policy(self) -> Policy[AssembledPrompt]:
         """Assemble the passages and fit the conversation around them.
@@ -91,8 +106,10 @@ class Assembly:
         """
         talk = self._talk()
         room = self._room(talk)
+        had = self._given(talk.messages, talk.views)
+        rounds = 0
         while True:
-            context = self._context(room)
+            context = self._context(room, had)
             messages = self._placed(talk, context)
             try:
                 fitted: FittedMessages[Sequence[BaseMessage]] = yield Fit(
@@ -105,6 +122,11 @@ class Assembly:
                 excess = exceeded.needed - exceeded.available
                 room = max(min(room, context.report.used) - excess, 0)
             else:
+                kept = self._still_given(had, fitted, messages)
+                if kept is not None and rounds < _ROUNDS:
+                    rounds += 1
+                    had = kept if rounds < _ROUNDS else ()
+                    continue
                 return self._prompt(fitted, messages, context, (*talk.notes, *self._empty(context)))
 
     def _empty(self, context: AssembledContext | None) -> tuple[str, ...]:
@@ -115,7 +137,7 @@ class Assembly:
         """
         if context is None or context.candidates:
             return ()
-        offered = [one for one in context.report.decisions if one.reason != "empty"]
+        offered = [one for one in context.report.decisions if one.reason not in UNRANKED]
         if not offered:
             return ()
         least = min(one.tokens for one in offered)
@@ -136,6 +158,39 @@ class Assembly:
             stacklevel=2,
         )
         return (note,)
+
+    def _given(self, messages: Sequence[BaseMessage], views: Sequence[Any]) -> tuple[str, ...]:
+        """Return what the model has already: by default the conversation without the question."""
+        if self.gathered is None or not any(self.gathered.candidates.values()):
+            return ()
+        if self.given is not None:
+            return read_given(self.given)
+        asked = newest_user(views)
+        return read_given(
+            [
+                message
+                for at, message in enumerate(messages)
+                if at != asked and marked(message) != "context"
+            ]
+        )
+
+    def _still_given(
+        self,
+        had: tuple[str, ...],
+        fitted: FittedMessages[Sequence[BaseMessage]],
+        messages: Sequence[BaseMessage],
+    ) -> tuple[str, ...] | None:
+        """Return what is left of the conversation if a passage went with it, `None` otherwise."""
+        if not had or self.given is not None or fitted.messages is messages:
+            return None
+        views = [one.view for one in self.counts.measure_all(fitted.messages)]
+        kept = self._given(fitted.messages, views)
+        found = [one.content for many in self._candidates() for one in many]
+        before, now = given_among(found, had), given_among(found, kept)
+        return None if before == now else kept
+
+    def _candidates(self) -> Sequence[Sequence[Candidate]]:
+        return () if self.gathered is None else tuple(self.gathered.candidates.values())
 
     def _talk(self) -> Mended:
         """Read the conversation, without what was assembled for earlier questions."""
@@ -171,11 +226,15 @@ class Assembly:
         share = int(self.share * max(self.budget - overhead - fixed, 0))
         return max(self.budget - overhead - sum(sizes), share)
 
-    def _context(self, room: int) -> AssembledContext | None:
+    def _context(self, room: int, had: Sequence[str]) -> AssembledContext | None:
         if self.gathered is None:
             return None
         return self.builder.assemble_block(
-            self.question, self.gathered, budget=room, query_embedding=self.query_embedding
+            self.question,
+            self.gathered,
+            budget=room,
+            query_embedding=self.query_embedding,
+            given=had,
         )
 
     def _placed(self, talk: Mended, context: AssembledContext | None) -> Sequence[BaseMessage]:

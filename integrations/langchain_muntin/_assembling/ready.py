@@ -15,7 +15,7 @@ from langchain_muntin._assembling.policy import Assembly, Place
 from langchain_muntin._values.models import ModelFacts, counter_of
 from langchain_muntin.sources import source_of, sources_of
 from langchain_muntin.summarizer import summarizer_for
-from muntin.adapting import Keeper
+from muntin.adapting import Keeper, check_given
 from muntin.config import ContextConfig, WindowBudgetConfig
 from muntin.counting import count_tools, counts_for
 from muntin.errors import ConfigurationError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from langchain_muntin.assembler import ContextAssembler
     from muntin.counting import MessageCounts, TokenCounter
-    from muntin.passages import ContextSource, Embedding, Gathered
+    from muntin.passages import AnyGiven, ContextSource, Embedding, Gathered
     from muntin.prompts import PromptRegistry
     from muntin.tool_results import ToolResultStore
 
@@ -57,6 +57,7 @@ class Ready:
     share: float
     place: Place
     recall: bool
+    given: AnyGiven
     strict: bool
     config: ContextConfig | None
     counter: TokenCounter
@@ -77,6 +78,7 @@ class Ready:
         Raises:
             ConfigurationError: Neither a window nor a budget is known.
         """
+        check_given(made.given)
         facts = ModelFacts.of(made.model)
         division = made.division or WindowBudgetConfig()
         keeper = Keeper(
@@ -104,6 +106,7 @@ class Ready:
             share=division.rag_ratio,
             place=made.place,
             recall=made.recall,
+            given=made.given,
             strict=made.strict,
             config=made.config,
             counter=counter,
@@ -157,6 +160,7 @@ class Ready:
             store=self.store,
             query_embedding=vector,
             recall=self.recall,
+            given=self.given,
             strict=self.strict,
         )
 

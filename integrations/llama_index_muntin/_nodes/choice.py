@@ -34,10 +34,15 @@ if TYPE_CHECKING:
     from muntin.adapting import Ordering
     from muntin.config import ContextConfig
     from muntin.counting import TokenCounter
-    from muntin.passages import Candidate, Embedding, Gathered
+    from muntin.passages import AnyGiven, Candidate, Embedding, Gathered
     from muntin.report import AssemblyReport
 
 __all__ = ("Choice", "NodeLayout", "choose")
+
+_ALL_GIVEN = (
+    "every node is in the conversation already; the best one is returned again, because an engine "
+    "without nodes answers without asking the model"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,7 @@ def choose(
     counter: TokenCounter,
     ratios: Mapping[str, float] | None = None,
     top_k: int | None = None,
+    given: AnyGiven = (),
     notes: Sequence[str] = (),
 ) -> Choice:
     """Choose nodes within a budget.
@@ -87,6 +93,7 @@ def choose(
         counter: Counts tokens.
         ratios: Share of each source, as in `PassagePolicy`.
         top_k: Most nodes; `None` takes all that fit.
+        given: What the model has already. If that is every node, the best one is returned anyway.
         notes: Sentences for the reader of the report.
 
     Raises:
@@ -110,12 +117,16 @@ def choose(
         ordering=ordering,
         layout=layout,
     )
+    found = replace(gathered, candidates=offered)
     chosen = policy.choose(
-        replace(gathered, candidates=offered),
-        question,
-        query_embedding=query_embedding,
-        notes=said,
+        found, question, query_embedding=query_embedding, given=given, notes=said
     )
+    is_empty = not chosen.candidates and chosen.shortfall is None
+    if is_empty and any(one.reason == "already_given" for one in chosen.report.decisions):
+        said.append(_ALL_GIVEN)
+        chosen = replace(policy, top_k=1).choose(
+            found, question, query_embedding=query_embedding, notes=said
+        )
     if chosen.shortfall is not None:
         raise chosen.shortfall
     return Choice([node_of(candidate) for candidate in chosen.candidates], chosen.report)

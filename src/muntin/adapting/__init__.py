@@ -52,6 +52,7 @@ from muntin.adapting.retrieval import (
     PassagePolicy,
     Retrieved,
     arranged,
+    check_given,
     check_retrieval,
     ratios_for,
 )
@@ -95,6 +96,7 @@ __all__ = (
     "adrive",
     "arranged",
     "carried_state",
+    "check_given",
     "check_retrieval",
     "compaction_settings",
     "construct",

@@ -8,20 +8,22 @@ that is impossible too, the result holds the error and the adapter decides what 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from muntin.config import ContextConfig
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.passages import ContextBuilder, Layout, Section, check_sources
+from muntin.passages import ContextBuilder, Layout, Section, check_sources, read_given
 from muntin.prompts import DEFAULT_PROMPTS
-from muntin.report import Decision, Piece, SourceReport
+from muntin.report import UNRANKED, Decision, Piece, SourceReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from muntin.counting import TokenCounter
     from muntin.passages import (
+        AnyGiven,
         AssembledContext,
         Candidate,
         ContextSource,
@@ -38,6 +40,7 @@ __all__ = (
     "PassagePolicy",
     "Retrieved",
     "arranged",
+    "check_given",
     "check_retrieval",
     "ratios_for",
 )
@@ -139,6 +142,7 @@ class PassagePolicy:
         question: str,
         *,
         query_embedding: Embedding | None = None,
+        given: AnyGiven = (),
         notes: Sequence[str] = (),
     ) -> Retrieved:
         """Choose among gathered passages.
@@ -147,6 +151,7 @@ class PassagePolicy:
             gathered: Passages by source.
             question: The question, for the report.
             query_embedding: Vector of the question; `None` trusts the scores.
+            given: What the model has already, as in `ContextBuilder.assemble`.
             notes: Sentences to add to the report.
 
         Raises:
@@ -156,14 +161,16 @@ class PassagePolicy:
         config = self._config(tuple(gathered.candidates))
         budget = self._budget(gathered)
 
+        had = read_given(given)
+
         def assembled(config: ContextConfig) -> AssembledContext:
             builder = ContextBuilder(config, token_counter=self.counter, layout=self.layout)
             return builder.assemble_block(
-                question, gathered, budget=budget, query_embedding=query_embedding
+                question, gathered, budget=budget, query_embedding=query_embedding, given=had
             )
 
         context = assembled(config)
-        offered = [one for one in context.report.decisions if one.reason != "empty"]
+        offered = [one for one in context.report.decisions if one.reason not in UNRANKED]
         if offered and not context.candidates and not config.shorten:
             context = assembled(replace(cast("Any", config), shorten=True))
         shortfall = None
@@ -264,6 +271,22 @@ def ratios_for(
     if config is not None and config.source_ratios != ContextConfig().source_ratios:
         return config.source_ratios
     return dict.fromkeys(names, 1.0) if names else ContextConfig().source_ratios
+
+
+def check_given(given: AnyGiven) -> None:
+    """Refuse a setting `given` that cannot be read at every request.
+
+    Raises:
+        ConfigurationError: It is an iterator, or holds something that is not a text, a candidate or
+            a message.
+    """
+    if isinstance(given, Iterator):
+        raise ConfigurationError(
+            "given must be a list or a function that returns one, got an iterator, which can be "
+            "read only once"
+        )
+    if not callable(given):
+        read_given(given)
 
 
 def check_retrieval(

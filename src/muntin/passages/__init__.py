@@ -8,6 +8,7 @@ from __future__ import annotations
 from muntin.passages.assembled import AssembledContext
 from muntin.passages.builder import ContextBuilder
 from muntin.passages.candidates import Candidate, Embedding, RetrievalResult, Scope
+from muntin.passages.given import AnyGiven, given_among, read_given
 from muntin.passages.layout import Item, Layout, Section
 from muntin.passages.selecting import Selection, WordOverlap, mmr_select, rank, select
 from muntin.passages.sources import (
@@ -23,6 +24,7 @@ from muntin.passages.sources import (
 )
 
 __all__ = (
+    "AnyGiven",
     "AssembledContext",
     "CallableSource",
     "Candidate",
@@ -42,8 +44,10 @@ __all__ = (
     "agather",
     "check_sources",
     "gather",
+    "given_among",
     "mmr_select",
     "rank",
+    "read_given",
     "select",
     "source_named",
 )

@@ -1,4 +1,4 @@
-"""How a finished page becomes a report: every figure taken from the values that made the page."""
+"""Write the report of an assembly from the values that the assembly used."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from muntin.report import AssemblyReport, Decision, Piece, SourceReport, preview
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from muntin.passages.layout import Dress, Item
+    from muntin.passages.layout import Item, Rendering
     from muntin.passages.placing import Frame, Placement
     from muntin.passages.selecting import Ranking
 
-__all__ = ("Sheet", "account_for")
+__all__ = ("Totals", "account_for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """Hold the figures of the whole that the report needs besides the placed items."""
+class Totals:
+    """Hold what the report needs besides the placed items."""
 
     query: str
     """The question."""
@@ -31,41 +31,41 @@ class Sheet:
     notes: tuple[str, ...]
     """Sentences for the reader."""
     replay: Callable[[int], AssemblyReport]
-    """Does the same within another budget."""
+    """Assembles the same within another budget."""
 
 
 def account_for(
-    sheet: Sheet,
+    totals: Totals,
     ranking: Ranking,
     items: Sequence[Item],
     placement: Placement,
     frame: Frame,
-    dress: Dress,
+    rendering: Rendering,
 ) -> AssemblyReport:
     """Make the report of one assembly."""
     decisions = tuple(_decisions(ranking, items, placement, frame))
     fixed = {"system": frame.system, "question": frame.question}
     return AssemblyReport(
         kind="context",
-        budget=sheet.budget,
+        budget=totals.budget,
         used=placement.tokens,
-        counter=counter_name(dress.counter),
-        exact=is_exact(dress.counter),
-        reserve=sheet.reserve,
-        fixed={name: dress.counter(text) for name, text in fixed.items() if text},
-        sources=tuple(_sources(decisions, placement, frame, dress)),
+        counter=counter_name(rendering.counter),
+        exact=is_exact(rendering.counter),
+        reserve=totals.reserve,
+        fixed={name: rendering.counter(text) for name, text in fixed.items() if text},
+        sources=tuple(_sources(decisions, placement, frame, rendering)),
         decisions=decisions,
-        notes=(*sheet.notes, *ranking.notes),
-        pieces=tuple(_pieces(placement, dress)),
-        question=preview_of(sheet.query),
-        replay=sheet.replay,
+        notes=(*totals.notes, *ranking.notes),
+        pieces=tuple(_pieces(placement, rendering)),
+        question=preview_of(totals.query),
+        replay=totals.replay,
     )
 
 
 def _decisions(
     ranking: Ranking, items: Sequence[Item], placement: Placement, frame: Frame
 ) -> Iterator[Decision]:
-    speaker = {said: number for number in placement.items for said in ranking.says(number)}
+    placed_for = {one: number for number in placement.items for one in ranking.covers(number)}
     for number, offer in enumerate(ranking.offers):
         common = {
             "index": offer.index,
@@ -76,17 +76,19 @@ def _decisions(
             "mmr_score": ranking.marginal.get(number),
             "preview": preview_of(offer.candidate.content),
         }
-        by = next((speaker[said] for said in ranking.says(number) if said in speaker), None)
+        by = next((placed_for[one] for one in ranking.covers(number) if one in placed_for), None)
         if by is not None and number not in placement.items:
-            fate = _said(number, by, ranking)
+            fate = _duplicate(number, by, ranking)
         elif offer.is_empty:
             fate = {"kind": "dropped", "reason": "empty"}
+        elif number in ranking.given:
+            fate = {"kind": "dropped", "reason": "already_given"}
         else:
             fate = _fate(number, ranking, items, placement, frame)
         yield Decision(**common, **fate)  # pyright: ignore[reportArgumentType] - two halves of one value
 
 
-def _said(number: int, by: int, ranking: Ranking) -> dict[str, object]:
+def _duplicate(number: int, by: int, ranking: Ranking) -> dict[str, object]:
     """Record the passage as a duplicate of a placed one."""
     own, other = ranking.refused.get(number), ranking.refused.get(by)
     same = own is not None and own.reason == "exact_duplicate" and own.nearest == by
@@ -127,13 +129,13 @@ def _fate(
 
 
 def _sources(
-    decisions: Sequence[Decision], placement: Placement, frame: Frame, dress: Dress
+    decisions: Sequence[Decision], placement: Placement, frame: Frame, rendering: Rendering
 ) -> Iterator[SourceReport]:
     by_source: dict[str, list[Decision]] = {name: [] for name in frame.sources}
     for decision in decisions:
         by_source[decision.source].append(decision)
     allocation = placement.allocation
-    for name in dress.layout.arranged(frame.sources):
+    for name in rendering.layout.arranged(frame.sources):
         if name in by_source:
             share = allocation.shares[name]
             yield SourceReport.of(
@@ -146,12 +148,12 @@ def _sources(
             )
 
 
-def _pieces(placement: Placement, dress: Dress) -> Iterator[Piece]:
-    """Cut the page at its blocks and items; the pieces, joined, are its text."""
+def _pieces(placement: Placement, rendering: Rendering) -> Iterator[Piece]:
+    """Cut the text at its blocks and items; the pieces, joined, are the text."""
     number_of: Mapping[int, int] = {id(item): n for n, item in placement.items.items()}
-    count = dress.counter
+    count = rendering.counter
     gap = ""
-    for block in placement.page.blocks:
+    for block in placement.parts.blocks:
         if block.section is None:
             text = gap + block.text
             yield Piece.of(block.name, text, count(text))

@@ -10,7 +10,7 @@ from muntin.messages import Message
 if TYPE_CHECKING:
     from muntin.errors import ContextWindowExceeded
     from muntin.passages.candidates import Candidate
-    from muntin.passages.layout import Page, Section
+    from muntin.passages.layout import ContextParts, Section
     from muntin.report import AssemblyReport
 
 __all__ = ("AssembledContext",)
@@ -32,7 +32,7 @@ class AssembledContext:
     ```
     """
 
-    page: Page
+    parts: ContextParts
     """The laid out parts, in order."""
     report: AssemblyReport
     """Where every token went."""
@@ -46,12 +46,12 @@ class AssembledContext:
     @property
     def text(self) -> str:
         """The context as one string."""
-        return self.page.text
+        return self.parts.text
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections that hold candidates, in order."""
-        return tuple(block.section for block in self.page.blocks if block.section is not None)
+        return tuple(block.section for block in self.parts.blocks if block.section is not None)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -76,7 +76,7 @@ class AssembledContext:
         Returns:
             The candidate, or `None` for headings, the system prompt and the question.
         """
-        return self.page.candidate_at(offset if offset >= 0 else offset + len(self.text))
+        return self.parts.candidate_at(offset if offset >= 0 else offset + len(self.text))
 
     def messages(self) -> list[Message]:
         """Return the context as messages: system prompt and block, then the question as the user's.
@@ -84,7 +84,7 @@ class AssembledContext:
         The question is in a message of its own, without a heading, so roles are not
         flattened. The system message is left out if it would be empty.
         """
-        told = "\n\n".join(block.text for block in self.page.blocks if block.name != "question")
+        told = "\n\n".join(block.text for block in self.parts.blocks if block.name != "question")
         system = [Message(content=told, role="system")] if told else []
         return [*system, Message(content=self.query, role="user")]
 

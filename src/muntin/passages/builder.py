@@ -7,31 +7,33 @@ and the async methods fetch on the event loop and then do what the sync ones do,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.config import ContextConfig
-from muntin.counting import checked_counter, checked_tokens, tokens_of
+from muntin.counting import checked_counter
 from muntin.errors import ConfigurationError, ContextWindowExceeded
-from muntin.passages.account import Sheet, account_for
+from muntin.passages.account import Totals, account_for
 from muntin.passages.assembled import AssembledContext
-from muntin.passages.layout import Dress, Layout
+from muntin.passages.given import read_given
+from muntin.passages.layout import Layout, Rendering
 from muntin.passages.placing import Frame, measure, place
+from muntin.passages.planning import plan_block, plan_of_gathered, plan_whole
 from muntin.passages.selecting import rank
-from muntin.passages.sources import agather, check_sources, gather
+from muntin.passages.sources import agather, gather
 from muntin.passages.splitting import split_strings
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import off_loop
-from muntin.text import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from muntin.counting import AnyCounter
     from muntin.passages.candidates import Candidate, Embedding, Scope
+    from muntin.passages.given import AnyGiven
     from muntin.passages.layout import Item
     from muntin.passages.placing import Placement
+    from muntin.passages.planning import Plan
     from muntin.passages.selecting import Ranking
     from muntin.passages.sources import ContextSource, Gathered
     from muntin.prompts import PromptRegistry
@@ -40,38 +42,11 @@ if TYPE_CHECKING:
 __all__ = ("ContextBuilder",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What is known before anything is fetched."""
-
-    query: str
-    frame: Frame
-    max_tokens: int
-    """The whole budget."""
-    reserve_ratio: float
-    """Share of it withheld for the answer; 0 for a net budget."""
-    outside: int = 0
-    """Tokens of it that are paid for something sent besides the text."""
-
-    @property
-    def reserve(self) -> int:
-        """Tokens of the budget that are not for the text."""
-        return int(self.max_tokens * self.reserve_ratio) + self.outside
-
-    def within(self, max_tokens: int) -> _Plan:
-        """Make the same plan for another budget; what is fixed stays as large as it is."""
-        plan = replace(self, max_tokens=max_tokens)
-        limit = max_tokens - plan.reserve
-        if limit <= 0:
-            raise ConfigurationError(f"a budget of {max_tokens} tokens leaves nothing to fill")
-        return replace(plan, frame=replace(self.frame, limit=limit))
-
-
 class ContextBuilder:
     """Assemble the text a model reads from several sources, inside a token budget.
 
     Args:
-        config: The budget and the knobs of selection; `None` takes `ContextConfig()`.
+        config: The budget and the options of selection; `None` takes `ContextConfig()`.
         min_chunk_tokens: Tokens one candidate may take at most, for the check that every quota
             can hold one; `None` takes the configuration's. Where `config.fill` is true, sources
             lend each other idle quota, and only the whole budget is checked.
@@ -127,7 +102,7 @@ class ContextBuilder:
     ) -> None:
         self.config = config or ContextConfig()
         count = checked_counter(counter, model=model, alias={"token_counter": token_counter})
-        self._dress = Dress(
+        self._rendering = Rendering(
             layout=layout or Layout(), prompts=prompts or DEFAULT_PROMPTS, counter=count
         )
         body = self.config.min_chunk_tokens if min_chunk_tokens is None else min_chunk_tokens
@@ -151,12 +126,15 @@ class ContextBuilder:
         sources: Sequence[ContextSource],
         system_prompt: str = "",
         scope: Scope | None = None,
+        given: AnyGiven = (),
     ) -> str:
         """Return the whole context as one string: system prompt, sections, question.
 
         See `assemble` for the arguments and errors.
         """
-        return self.assemble(query, sources=sources, system_prompt=system_prompt, scope=scope).text
+        return self.assemble(
+            query, sources=sources, system_prompt=system_prompt, scope=scope, given=given
+        ).text
 
     async def abuild(
         self,
@@ -165,10 +143,11 @@ class ContextBuilder:
         sources: Sequence[ContextSource],
         system_prompt: str = "",
         scope: Scope | None = None,
+        given: AnyGiven = (),
     ) -> str:
         """Return what `build` returns; sources are fetched on the event loop."""
         context = await self.aassemble(
-            query, sources=sources, system_prompt=system_prompt, scope=scope
+            query, sources=sources, system_prompt=system_prompt, scope=scope, given=given
         )
         return context.text
 
@@ -179,6 +158,7 @@ class ContextBuilder:
         sources: Sequence[ContextSource],
         scope: Scope | None = None,
         budget: int | None = None,
+        given: AnyGiven = (),
     ) -> str:
         """Return only the sections, without system prompt and question; `""` if nothing fits.
 
@@ -191,6 +171,8 @@ class ContextBuilder:
             budget: Tokens the block may take, net: reserve and question have been paid for
                 elsewhere. `None` takes `max_tokens` less reserve and question. Not positive
                 leaves space for nothing.
+            given: What the model has already: texts, candidates, contexts or messages, or a
+                function that returns them. Passages in it are left out, unless pinned.
 
         Raises:
             ConfigurationError: `max_tokens` is not set and no budget is given, or a source is
@@ -198,8 +180,9 @@ class ContextBuilder:
             ContextWindowExceeded: The question or a pinned candidate alone does not fit.
             SourceError: A source failed.
         """
-        plan = self._plan_block(query, sources, budget)
-        return self._assemble(plan, gather(sources, query, scope), None).text
+        plan = plan_block(query, sources, budget, self.config, self._rendering)
+        had = read_given(given)
+        return self._assemble(plan, gather(sources, query, scope), None, had).text
 
     async def abuild_block(
         self,
@@ -208,10 +191,13 @@ class ContextBuilder:
         sources: Sequence[ContextSource],
         scope: Scope | None = None,
         budget: int | None = None,
+        given: AnyGiven = (),
     ) -> str:
         """Return what `build_block` returns; sources are fetched on the event loop."""
-        plan = self._plan_block(query, sources, budget)
-        return (await self._aassemble(plan, await agather(sources, query, scope), None)).text
+        plan = plan_block(query, sources, budget, self.config, self._rendering)
+        had = read_given(given)
+        gathered = await agather(sources, query, scope)
+        return (await self._aassemble(plan, gathered, None, had)).text
 
     def assemble(
         self,
@@ -222,6 +208,7 @@ class ContextBuilder:
         scope: Scope | None = None,
         budget: int | None = None,
         query_embedding: Embedding | None = None,
+        given: AnyGiven = (),
     ) -> AssembledContext:
         """Assemble the context and its report.
 
@@ -234,6 +221,8 @@ class ContextBuilder:
                 the reserve.
             query_embedding: Vector of the question, shape `(d,)`, to vote on relevance. `None`
                 trusts the scores.
+            given: What the model has already: texts, candidates, contexts or messages, or a
+                function that returns them. Passages in it are left out, unless pinned.
 
         Raises:
             ConfigurationError: `max_tokens` is not set and no budget is given, or a source is
@@ -241,8 +230,9 @@ class ContextBuilder:
             ContextWindowExceeded: System prompt, question and pinned candidates do not fit.
             SourceError: A source failed.
         """
-        plan = self._plan(query, sources, system_prompt, budget)
-        return self._assemble(plan, gather(sources, query, scope), query_embedding)
+        plan = plan_whole(query, sources, system_prompt, budget, self.config, self._rendering)
+        had = read_given(given)
+        return self._assemble(plan, gather(sources, query, scope), query_embedding, had)
 
     async def aassemble(
         self,
@@ -253,10 +243,13 @@ class ContextBuilder:
         scope: Scope | None = None,
         budget: int | None = None,
         query_embedding: Embedding | None = None,
+        given: AnyGiven = (),
     ) -> AssembledContext:
         """Assemble what `assemble` does; sources are fetched on the event loop."""
-        plan = self._plan(query, sources, system_prompt, budget)
-        return await self._aassemble(plan, await agather(sources, query, scope), query_embedding)
+        plan = plan_whole(query, sources, system_prompt, budget, self.config, self._rendering)
+        had = read_given(given)
+        gathered = await agather(sources, query, scope)
+        return await self._aassemble(plan, gathered, query_embedding, had)
 
     def assemble_block(
         self,
@@ -265,110 +258,70 @@ class ContextBuilder:
         *,
         budget: int,
         query_embedding: Embedding | None = None,
+        given: AnyGiven = (),
     ) -> AssembledContext:
         """Assemble the sections of what was gathered already, and their report.
 
-        Nothing is fetched here, so another budget can be tried at
-        once.
+        Nothing is fetched here, so another budget can be tried at once.
 
         Args:
             query: The question, for the report.
             gathered: What `muntin.passages.sources.gather` or `agather` returned.
             budget: Tokens the block may take, net. Not positive leaves space for nothing.
             query_embedding: Vector of the question, as in `assemble`.
+            given: What the model has already, as in `assemble`.
 
         Raises:
             ConfigurationError: A source is not named in `source_ratios`.
             ContextWindowExceeded: A pinned candidate alone does not fit.
         """
-        room = max(budget, 0)
-        self._check_names(gathered.candidates)
-        frame = self._framed(tuple(gathered.candidates), room)
-        plan = _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
-        return self._assemble(plan, gathered, query_embedding)
+        names = tuple(gathered.candidates)
+        plan = plan_of_gathered(query, names, budget, self.config, self._rendering)
+        return self._assemble(plan, gathered, query_embedding, read_given(given))
 
     async def _aassemble(
-        self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None
+        self,
+        plan: Plan,
+        gathered: Gathered,
+        query_embedding: Embedding | None,
+        given: Sequence[str],
     ) -> AssembledContext:
         """Assemble without blocking the event loop."""
         return await off_loop(
-            partial(self._assemble, plan, gathered, query_embedding), size=gathered.characters
+            partial(self._assemble, plan, gathered, query_embedding, given),
+            size=gathered.characters,
         )
-
-    def _plan(
-        self,
-        query: str,
-        sources: Sequence[ContextSource],
-        system_prompt: str,
-        budget: int | None,
-    ) -> _Plan:
-        """Divide the budget of a whole context, and refuse what cannot work before any fetch."""
-        count, layout = self._dress.counter, self._dress.layout
-        max_tokens = self._max_tokens() if budget is None else checked_tokens(budget, "budget")
-        ratio = self.config.output_reserve_ratio if budget is None else 0.0
-        limit = max_tokens - int(max_tokens * ratio)
-        system = clean_text(system_prompt)
-        question = clean_text(layout.question(query, self._dress.prompts))
-        frame = self._frame(sources, limit, tokens_of(system, question, counter=count))
-        frame = replace(frame, system=system, question=question)
-        return _Plan(query=query, frame=frame, max_tokens=max_tokens, reserve_ratio=ratio)
-
-    def _plan_block(
-        self, query: str, sources: Sequence[ContextSource], budget: int | None
-    ) -> _Plan:
-        """Divide the budget of a block, which charges the question but does not contain it."""
-        if budget is not None:
-            room = max(checked_tokens(budget, "budget", least=-(2**53)), 0)
-            frame = self._frame(sources, room)
-            return _Plan(query=query, frame=frame, max_tokens=room, reserve_ratio=0.0)
-        max_tokens, ratio = self._max_tokens(), self.config.output_reserve_ratio
-        room = max_tokens - int(max_tokens * ratio)
-        asked = self._dress.counter(clean_text(query))
-        if asked > room:
-            raise ContextWindowExceeded("the question", needed=asked, available=room)
-        frame = self._frame(sources, room - asked)
-        return _Plan(
-            query=query, frame=frame, max_tokens=max_tokens, reserve_ratio=ratio, outside=asked
-        )
-
-    def _frame(self, sources: Sequence[ContextSource], limit: int, fixed: int = 0) -> Frame:
-        """Charge the headings of all sources next to what is fixed."""
-        check_sources(sources, self.config.source_ratios)
-        return self._framed(tuple(source.name for source in sources), limit, fixed)
-
-    def _check_names(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self.config.source_ratios:
-                known = ", ".join(self.config.source_ratios)
-                raise ConfigurationError(
-                    f"source {name!r} has no ratio in source_ratios, which has: {known}"
-                )
-
-    def _framed(self, names: tuple[str, ...], limit: int, fixed: int = 0) -> Frame:
-        structure = sum(self._dress.heading_tokens(name) for name in names)
-        structure += self._dress.counter("\n\n") * max(len(names) - 1, 0)
-        return Frame(sources=names, limit=limit, overhead=fixed + structure)
 
     def _assemble(
-        self, plan: _Plan, gathered: Gathered, query_embedding: Embedding | None
+        self,
+        plan: Plan,
+        gathered: Gathered,
+        query_embedding: Embedding | None,
+        given: Sequence[str],
     ) -> AssembledContext:
         def fits(name: str, candidate: Candidate) -> bool:
-            rendered = self._dress.rendered(candidate, name)
-            return self._dress.counter(rendered + "\n") <= plan.frame.region
+            rendered = self._rendering.rendered(candidate, name)
+            return self._rendering.counter(rendered + "\n") <= plan.frame.region
 
         offered, split = gathered.candidates, ()
         if self.config.never_empty:
             offered, split = split_strings(gathered.candidates, fits)
-        ranking = rank(offered, self.config, question=plan.query, query_embedding=query_embedding)
-        items = measure(ranking, self._dress)
+        ranking = rank(
+            offered,
+            self.config,
+            question=plan.query,
+            query_embedding=query_embedding,
+            given=given,
+        )
+        items = measure(ranking, self._rendering)
         notes = tuple(f"{failure}; it was left out" for failure in gathered.failures) + split
         return self._laid_out(plan, ranking, items, notes)
 
     def _laid_out(
-        self, plan: _Plan, ranking: Ranking, items: Sequence[Item], notes: tuple[str, ...]
+        self, plan: Plan, ranking: Ranking, items: Sequence[Item], notes: tuple[str, ...]
     ) -> AssembledContext:
-        frame, dress = plan.frame, self._dress
-        placement = place(ranking, items, frame, dress, self.config)
+        frame, rendering = plan.frame, self._rendering
+        placement = place(ranking, items, frame, rendering, self.config)
 
         def replay(max_tokens: int) -> AssemblyReport:
             return self._laid_out(plan.within(max_tokens), ranking, items, notes).report
@@ -377,17 +330,17 @@ class ContextBuilder:
         if shortfall is not None and self.config.strict:
             raise shortfall
         missing = () if shortfall is None else (f"no passage fits: {shortfall}",)
-        sheet = Sheet(
+        totals = Totals(
             query=plan.query,
             budget=frame.limit,
             reserve=plan.reserve,
             notes=(*notes, *missing, *self._small_quotas(placement, items, ranking)),
             replay=replay,
         )
-        report = account_for(sheet, ranking, items, placement, frame, dress)
+        report = account_for(totals, ranking, items, placement, frame, rendering)
         placed = placement.items
         return AssembledContext(
-            page=placement.page,
+            parts=placement.parts,
             report=report,
             query=plan.query,
             ranked=tuple(placed[number].candidate for number in ranking.line if number in placed),
@@ -412,14 +365,6 @@ class ContextBuilder:
                     f"source {source!r} placed nothing: its quota of {share.quota} tokens is less "
                     f"than its smallest item ({least}); raise the budget or its ratio"
                 )
-
-    def _max_tokens(self) -> int:
-        if self.config.max_tokens is None:
-            raise ConfigurationError(
-                "max_tokens is not set: give it, use ContextConfig.for_window(...), or pass a "
-                "budget where the door takes one"
-            )
-        return self.config.max_tokens
 
 
 def _shortfall(

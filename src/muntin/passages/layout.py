@@ -1,8 +1,8 @@
 """Order, headings and markup of context sections.
 
 A layout is data: the order of the sections, their headings, the style, and how stable each section
-is from one request to the next, which is what a prompt cache lives on. It decides nothing about
-what is placed; it only renders, and remembers which item every character came from.
+is from one request to the next, which decides what a prompt cache can reuse. It does not decide
+what is placed; it renders, and records which item every character came from.
 
 Content cannot forge structure. In the plain style every line of an item after its first is
 indented, so no candidate can start a line like a heading; in the XML style it is escaped.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from muntin.passages.candidates import Candidate
     from muntin.prompts import PromptRegistry
 
-__all__ = ("Block", "Dress", "Item", "Layout", "Page", "Section")
+__all__ = ("Block", "ContextParts", "Item", "Layout", "Rendering", "Section")
 
 Stability = Literal["stable", "session", "volatile"]
 """How long a section stays as it is: across sessions, within one, or not even to the next turn."""
@@ -87,7 +87,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Hold one part of the page: a section, or the fixed text of `system` or `question`."""
+    """Hold one part of the context: a section, or the fixed text of `system` or `question`."""
 
     name: str
     """Name of the source, or `system`, or `question`."""
@@ -98,7 +98,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ContextParts:
     """Hold the parts of a context in their order."""
 
     blocks: tuple[Block, ...]
@@ -272,7 +272,7 @@ class Layout:
             closing=self.closing(name),
         )
 
-    def page(self, *, system: str, sections: Sequence[Section], question: str) -> Page:
+    def compose(self, *, system: str, sections: Sequence[Section], question: str) -> ContextParts:
         """Put the parts in order; empty ones are left out."""
         named = {section.name: section for section in sections if section.items}
         fixed = {"system": system, "question": question}
@@ -282,7 +282,7 @@ class Layout:
                 blocks.append(Block(name=name, text=fixed[name]))
             elif name in named:
                 blocks.append(Block(name=name, text=named[name].text, section=named[name]))
-        return Page(blocks=tuple(blocks))
+        return ContextParts(blocks=tuple(blocks))
 
     def arranged(self, names: Sequence[str]) -> list[str]:
         """Return all parts of a context with these sources, in order."""
@@ -291,15 +291,15 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dress:
+class Rendering:
     """Hold how things are rendered and counted."""
 
     layout: Layout
-    """How the page is laid out."""
+    """Order, headings and style."""
     prompts: PromptRegistry
-    """Where headings come from."""
+    """Gives the headings."""
     counter: TokenCounter
-    """What counts tokens."""
+    """Counts tokens."""
 
     def rendered(self, candidate: Candidate, source: str, number: int = 1) -> str:
         """Write one candidate as an item of its section, in text that can be encoded.

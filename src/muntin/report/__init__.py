@@ -12,7 +12,7 @@ from muntin.report.assembly import AssemblyReport
 from muntin.report.caching import cache_warnings
 from muntin.report.columns import cells, pad, visible
 from muntin.report.diff import Change, PartChange, ReportDiff
-from muntin.report.reasons import REASONS, DecisionKind, PartGroup, Reason, ReportKind
+from muntin.report.reasons import REASONS, UNRANKED, DecisionKind, PartGroup, Reason, ReportKind
 from muntin.report.text import to_text
 from muntin.report.values import (
     Cost,
@@ -27,6 +27,7 @@ from muntin.report.wire import DecisionDict, ReportDict
 
 __all__ = (
     "REASONS",
+    "UNRANKED",
     "AssemblyReport",
     "Change",
     "Cost",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("REASONS", "REASONS_OF", "DecisionKind", "PartGroup", "Reason", "ReportKind")
+__all__ = ("REASONS", "REASONS_OF", "UNRANKED", "DecisionKind", "PartGroup", "Reason", "ReportKind")
 
 ReportKind = Literal["context", "conversation"]
 """What was assembled: a context of sources, or the messages of a conversation."""
@@ -39,6 +39,7 @@ Reason = Literal[
     "near_duplicate",
     "compacted",
     "digested",
+    "already_given",
     "beyond_top_k",
     "join_overflow",
     "orphaned",
@@ -66,6 +67,7 @@ REASONS: Mapping[Reason, str] = {
     "superseded": "a later item says the same thing newer",
     "exact_duplicate": "the same text as one that was kept",
     "near_duplicate": "almost the same text as one that was kept",
+    "already_given": "already in the conversation",
     "compacted": "folded into the recap",
     "digested": "folded into the digest of facts",
     "beyond_top_k": "ranked behind the number of items asked for",
@@ -87,10 +89,15 @@ REASONS_OF: Mapping[DecisionKind, frozenset[str]] = {
     "shortened": frozenset(_ROOM | _SAID_ELSEWHERE | {"digested", "repaired", "unbound"}),
     "summarised": frozenset({"compacted", "digested"}),
     "dropped": frozenset(
-        _ROOM | _SAID_ELSEWHERE | {"beyond_top_k", "orphaned", "interrupted", "empty", "unbound"}
+        _ROOM
+        | _SAID_ELSEWHERE
+        | {"already_given", "beyond_top_k", "orphaned", "interrupted", "empty", "unbound"}
     ),
 }
 """Reasons that make sense for each kind; other pairs are refused."""
+
+UNRANKED: frozenset[Reason] = frozenset({"already_given", "empty"})
+"""Reasons of candidates that are left out before ranking."""
 
 PartGroup = Literal["fixed", "source", "written", "structure", "idle", "outside", "reserve"]
 """What a part of the window belongs to."""

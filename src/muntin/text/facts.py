@@ -1,11 +1,10 @@
-"""What in a text is a fact worth carrying: ids, dates, paths, numbers, and what names them.
+"""Find the facts of a text: ids, dates, paths and numbers, each with the words that name it.
 
-Two readers share one result. JSON is walked: keys name the values, and an object is one record
-whose first id is its head. Everything else is read word by word: a value is a word that a reader
-could not guess (it holds a digit, a path, an address, a dotted or mixed-case name), and the nearest
-words before it name it. No rule here knows a domain or a tool.
+JSON is walked: keys name the values, and an object is one record whose first id is its head. Other
+text is read word by word: a value is a word with a digit, a path, an address, or a dotted or
+mixed-case name, and the nearest words before it name it. No rule depends on a domain or a tool.
 
-It does not decide which facts are kept: that depends on the conversation, see `digest`.
+Which facts are kept is decided elsewhere (`conversations.digest`).
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ FactKind: TypeAlias = Literal["id", "date", "name", "number", "word"]
 short value."""
 
 _WORDLIKE = r"0-9A-Za-z_\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
-"""Letters, digits and marks of the scripts that part words. The others part values: in 編號W37号
-the value is W37."""
+"""Letters, digits and marks of scripts with spaces. Characters of other scripts end a value: the
+value in 編號W37号 is W37."""
 _STARTS = rf"{_WORDLIKE}#@/~$€£¥."
 _GOES_ON = rf"{_STARTS}%+\-&?*"
 _TOKEN = re.compile(rf"[{_STARTS}][{_GOES_ON}]*(?::(?:\d|//)[{_GOES_ON}]*)*")
 _NO_TOKEN = rf"[^{_STARTS}]*+"
-_TELLING_TOKEN = re.compile(
+_VALUE_TOKEN = re.compile(
     rf"{_NO_TOKEN}(?:([A-Za-z][a-z]*+)[.?+\-&*/]*+(?![{_GOES_ON}]|:\d|://){_NO_TOKEN})*+"
     rf"(?:({_TOKEN.pattern})|\Z)"
 )
-"""The last plain word of small letters before the next token that is none, and that token. Nine
-words of ten are plain, and passing over them here costs a third of looking at each."""
+"""The next token that is not a plain lower-case word, and the plain word before it. Nine words of
+ten are plain; skipping them in the expression takes a third of the time of reading each."""
 _TRAILING = ".:?+-&*/"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -45,7 +44,7 @@ _NUMBER = re.compile(r"[+\-#$€£¥]?\d[\d.,:]*[%a-zA-Z]{0,2}")
 _PAIR = re.compile(r"([^\W\d_][\w\-]*):(?!//)(\S+)")
 _FILE = re.compile(r"[\w\-]+\.(?:[a-z]{1,3}|json|yaml|html|java|toml|docx|xlsx|pptx|jpeg|lock)")
 _KEY_ENDS = ('":', "':", '" :')
-"""What follows a key of JSON that did not parse: the name before it is a label, not a value."""
+"""Characters after a key in JSON that did not parse; the word before them is a label."""
 _LABEL_REACH = 48
 """Characters before a value that may hold the words that name it."""
 _LONGEST_VALUE = 80
@@ -60,9 +59,9 @@ _FILLERS = frozenset(
         *("could", "please", "should", "shall", "now", "also", "then", "than"),
     }
 )
-"""Words before a value that never name it."""
+"""Words that are not used as the name of a value."""
 _VAGUE = frozenset({"id", "ids", "name", "value", "type", "key", "number", "no", "code"})
-"""Keys that name nothing without the key above them."""
+"""Keys that need the key above them to name a value."""
 
 
 class Fact(NamedTuple):
@@ -77,7 +76,7 @@ class Fact(NamedTuple):
     record: int
     """Facts of one JSON object or one line of prose share a number; it grows with the text."""
     head: str
-    """The first id of the record, which tells records apart; empty when it has none."""
+    """The first id of the record, to distinguish records; empty if it has none."""
 
 
 def facts_of(text: str) -> list[Fact]:
@@ -149,10 +148,10 @@ def _prose(text: str, *, fallback: str = "", record: int = 0) -> Iterator[Fact]:
     """Read the values of running text; each line is a record."""
     line_end = -1
     head = ""
-    for match in _TELLING_TOKEN.finditer(text):
+    for match in _VALUE_TOKEN.finditer(text):
         word = match[2]
         if word is None or (word.isalpha() and word[1:].islower()):
-            continue  # a plain word, which `kind_of` would not take either
+            continue  # a plain word: `kind_of` would return None
         token = word.rstrip(_TRAILING)
         if len(token) < 2 or len(token) > _LONGEST_VALUE:
             continue
@@ -207,7 +206,7 @@ def _naming(text: str, at: int) -> str:
 class _Walk:
     """Walks parsed JSON, numbering its records.
 
-    Parsed JSON has no types but its own, so types are compared and not asked about.
+    JSON has few types, so types are compared directly instead of by `isinstance`.
     """
 
     def __init__(self) -> None:
@@ -301,7 +300,7 @@ def _label(path: tuple[str, ...]) -> str:
 
 
 def values_in(text: str) -> Iterator[str]:
-    """Read the values of a text as prose, without what names them: enough to know what is there."""
+    """Read the values of a text as prose, without the words that name them."""
     for match in _TOKEN.finditer(text):
         value = match[0].rstrip(_TRAILING)
         if value:
@@ -328,19 +327,19 @@ _SETTLERS = {
     "require": "required?",
     "next step": "next steps?",
 }
-"""Words that settle something in English, with the words that must precede them."""
+"""English words of a decision, rule, cause or next step: a part to search for, the expression."""
 _SETTLING = re.compile(rf"\b(?:{'|'.join(_SETTLERS.values())})\b")
 _SETTLING_ELSEWHERE = re.compile(
     r"决定|必须|不要|不能|因此|所以|结论|确认|截止|记住|決定|必要|しないで|ください|結論|確認|期限"
     r"|결정|반드시|하지 마|결론|확인|마감|ต้อง|ห้าม|ตัดสินใจ|สรุป|ยืนยัน"
 )
-"""The same in Chinese, Japanese, Korean and Thai."""
+"""Words of a decision or rule in Chinese, Japanese, Korean and Thai."""
 
 
 def is_settling(sentence: str) -> bool:
-    """Return whether a sentence settles something: a decision, a rule, a cause, a next step."""
+    """Return whether a sentence states a decision, a rule, a cause or a next step."""
     folded = sentence.lower()
-    # Looking for plain words first costs less than half of the expression where nothing is found.
+    # Searching for plain words first takes less than half the time of the expression.
     for word in _SETTLERS:
         if word in folded:
             if _SETTLING.search(folded):

@@ -1,13 +1,12 @@
-"""The text instruments: words of any script, BM25 scores, shingles.
+"""Compare texts: words of any script, BM25 scores, shingles.
 
-Selection, recall and summaries all compare texts by their words. What a word is, is decided here
-once. Scripts that write spaces are cut at everything that is neither letter, digit nor combining
-mark; an underscore cuts too, so that `user_id` and "user id" meet. Scripts that do not write spaces
-have no cheap word border: Chinese, Japanese and Korean runs become overlapping pairs of characters
-(the usual indexing unit for them), Thai, Lao, Burmese and Khmer runs overlapping triples.
+Selection, recall and summaries compare texts by these words. Scripts with spaces are cut at every
+character that is not a letter, digit or combining mark; an underscore cuts too, so that `user_id`
+and "user id" have the same words. Scripts without spaces are cut into overlapping pairs of
+characters (Chinese, Japanese, Korean: the usual indexing unit) or triples (Thai, Lao, Burmese,
+Khmer).
 
-Everything is a pure function of the text: hashes do not change between processes. Nothing here
-knows what a message, a candidate or a budget is.
+All functions are pure: hashes are the same in every process.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _MARKS = (
     "\u0971-\u0dff\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e-\u0f84\u0f86-\u0fbc\u135d-\u135f"
     "\u200c\u200d\u20d0-\u20f0\ufe20-\ufe2f"
 )
-"""Combining marks, which `str.isalnum` calls no letters: a Hindi word would fall apart at each."""
+"""Combining marks. `str.isalnum` is false for them, so a Hindi word would be cut at each."""
 
 _WORD = re.compile(rf"[{_PAIRED}]+|[{_TRIPLED}]+|(?:(?![{_PAIRED}{_TRIPLED}])[^\W_]|[{_MARKS}])+")
 _PLAIN = re.compile(r"[a-z0-9]+")
@@ -111,12 +110,12 @@ _FUNCTION_WORDS = frozenset(
         """,
     )
 )
-"""English words that carry grammar or fill speech. Other languages are left to the rarity of words,
-which does the same work in any collection of more than a few texts."""
+"""English function words and fillers. For other languages the rarity of words in the collection has
+the same effect."""
 
 
 def content_words(text: str) -> list[str]:
-    """Cut a text into words without those of mere grammar; all of them if nothing else is there.
+    """Cut a text into words without function words; return all words if it has no others.
 
     ```python
     from muntin.text.lexical import content_words

@@ -34,6 +34,8 @@ __all__ = ("assemble",)
 _source = partial(option, panel="Sources")
 _WINDOW = 8000
 """Window where no option and no model decides it."""
+_TEXTS = (".txt", ".md", ".markdown", ".rst")
+"""Ends of names of files that hold a text and not a conversation."""
 _RATIOS = {"rag": 0.45, "history": 0.25, "memory": 0.15, "tool": 0.15}
 """What each source may take before the others leave something; documents are asked for most."""
 
@@ -76,6 +78,15 @@ def assemble(
     tool: Annotated[
         list[Path] | None,
         _source("--tool", takes="FILE", says="Text of a tool result. May be repeated."),
+    ] = None,
+    given: Annotated[
+        list[Path] | None,
+        _source(
+            "--given",
+            takes="FILE",
+            says="What the model has already: a conversation as for --history, or a text (.txt, "
+            ".md). Passages in it are left out. May be repeated.",
+        ),
     ] = None,
     top: Annotated[
         int,
@@ -147,41 +158,43 @@ def assemble(
         raise Failure("the question is empty: give --question a text")
     limits = limits_of(model, window=window, reserved=reserved, default=_WINDOW)
     whole = limits.window or _WINDOW
-    given: dict[str, list[Candidate]] = {}
+    offered: dict[str, list[Candidate]] = {}
     search = None
     with heard_warnings():
         if memory:
-            given["memory"] = _notes(memory, asked)
+            offered["memory"] = _notes(memory, asked)
         if docs:
             search = searched(docs, asked, include or (), exclude or ())
-            given["rag"] = search.best(top)
+            offered["rag"] = search.best(top)
         if history is not None:
-            given["history"] = _said(history, asked)
+            offered["history"] = _said(history, asked)
         if tool:
             from muntin.cli.documents.notes import from_texts
 
-            given["tool"] = from_texts([(path, read_text(path)) for path in tool])
-        if not given:
+            offered["tool"] = from_texts([(path, read_text(path)) for path in tool])
+        had = _had(given or ())
+        if not offered:
             raise Failure("nothing to assemble from: give --docs, --history, --memory or --tool")
         config = ContextConfig(
             max_tokens=whole,
             output_reserve_ratio=limits.reserve_ratio,
-            source_ratios={name: _RATIOS[name] for name in given},
+            source_ratios={name: _RATIOS[name] for name in offered},
             min_chunk_tokens=0,  # what does not fit is shortened, so no quota is too small
             shorten=True,
         )
-        dress = Layout.xml() if layout == "xml" else Layout()
-        dress = replace(dress, ordering="document")  # a conversation reads from old to new
+        chosen = Layout.xml() if layout == "xml" else Layout()
+        chosen = replace(chosen, ordering="document")  # a conversation reads from old to new
         try:
-            builder = ContextBuilder(config, counter=limits.counter, layout=dress)
+            builder = ContextBuilder(config, counter=limits.counter, layout=chosen)
         except ConfigurationError:
-            raise no_room(whole, len(given)) from None
+            raise no_room(whole, len(offered)) from None
         context = builder.assemble(
             asked,
-            sources=[GivenSource(name, found) for name, found in given.items()],
+            sources=[GivenSource(name, found) for name, found in offered.items()],
             system_prompt=text_of(system),
+            given=had,
         )
-    tell_of(search, len(given.get("rag", ())))
+    tell_of(search, len(offered.get("rag", ())))
     if output is not None:
         write_bytes(output, f"{context.text}\n".encode("utf-8", "replace"))
     write_reports([context.report], report=report, html=html)
@@ -192,6 +205,19 @@ def assemble(
         emit(context.text)
     if not quiet:
         show_report(context.report, to_stderr=True)
+
+
+def _had(paths: Sequence[Path]) -> list[object]:
+    """Read what the model has already: texts and messages."""
+    from muntin.cli.conversations.chat_file import read_chat
+
+    had: list[object] = []
+    for path in paths:
+        if path.suffix.lower() in _TEXTS:
+            had.append(read_text(path))
+        else:
+            had.extend(read_chat(path).messages)
+    return had
 
 
 def _notes(paths: Sequence[Path], question: str) -> list[Candidate]:

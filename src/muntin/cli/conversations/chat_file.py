@@ -409,9 +409,7 @@ def read_chat(path: Path, form: str | None = None) -> Chat:
     with opened_chats(path, form) as file:
         chats = [chat for part in file.parts() for chat in part.chats]
     if len(chats) > 1:
-        raise Failure(
-            f"{name_of(path)} holds {len(chats)} conversations: --history takes a file with one"
-        )
+        raise Failure(f"{name_of(path)} holds {len(chats)} conversations: give a file with one")
     return chats[0]
 
 

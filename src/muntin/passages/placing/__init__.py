@@ -6,7 +6,7 @@ It divides the budget among sources, shortens passages, and counts the joined te
 from __future__ import annotations
 
 from muntin.passages.placing.allocation import allocate
+from muntin.passages.placing.draft import Frame
 from muntin.passages.placing.placement import Placement, measure, place
-from muntin.passages.placing.table import Frame
 
 __all__ = ("Frame", "Placement", "allocate", "measure", "place")

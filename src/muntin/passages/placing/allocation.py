@@ -1,12 +1,12 @@
-"""How many tokens each source gets: quota by ratio first, then what others leave idle.
+"""Divide the budget among sources: a quota by ratio first, then what others leave idle.
 
 Round one gives every source its quota, its ratio's share of the region. Items take their turns in
-one order over all sources, the best first; the last item a source begins inside its quota may run
-over the border, because a quota that ends in the middle of a passage is of no use. Round two lends
+one order over all sources, the best first. The last item that a source begins inside its quota may
+exceed the quota, because tokens that end in the middle of a passage are of no use. Round two lends
 idle tokens to sources that still want some, in proportion to what they want; and again, until a
 round places nothing more. What is then left goes to single items that still fit, the best first.
 Only an item that can still be placed counts as wanted, so one giant passage neither empties its own
-source nor swallows the surplus of the others.
+source nor takes the surplus of the others.
 
 Shares are whole tokens by the largest remainder, so they sum exactly; ties go by name, so the
 order in which the sources were given changes nothing.
@@ -52,7 +52,7 @@ class Allocation:
     """Hold every source's share of one region."""
 
     region: int
-    """Tokens that were there to divide."""
+    """Tokens that were divided."""
     shares: Mapping[str, Share]
     """Share by source."""
 
@@ -80,13 +80,13 @@ def allocate(
     """Decide which items of each source are placed.
 
     Args:
-        costs: Tokens of each item, by source, the item that deserves a place most first.
+        costs: Tokens of each item, by source, the best first.
         region: Tokens to divide.
         ratios: Weight of each source; only proportions among the sources in `costs` matter.
         allow_borrow: Whether idle quota is lent; otherwise no item runs over a quota either.
         fill: Whether an item that does not fit is passed over for the next; otherwise a source
             stops at its first item that does not fit, and lending happens once.
-        order: All items as (source, position), the one that deserves a place most first; without
+        order: All items as (source, position), the best first; without
             it sources take turns item by item, by name; an item larger than the region takes none.
 
     ```python
@@ -102,7 +102,7 @@ def allocate(
     weights = {name: float(ratios.get(name, 0.0)) for name in names}
     region = max(region, 0)
     quotas = split(region, weights) if fill else _floors(region, weights)
-    book = _Book({name: costs[name] for name in names}, stops=not fill)
+    book = _Placing({name: costs[name] for name in names}, stops=not fill)
     if allow_borrow and fill:
         turns = order or _in_turns(costs, region)
         book.take_turns(turns, quotas, region)
@@ -122,7 +122,7 @@ def allocate(
     return Allocation(region=region, shares=shares)
 
 
-class _Book:
+class _Placing:
     """Which items are placed, which still wait."""
 
     def __init__(self, costs: Mapping[str, Sequence[int]], *, stops: bool) -> None:
@@ -132,19 +132,19 @@ class _Book:
         self.used = dict.fromkeys(costs, 0)
         self._stops = stops
 
-    def place(self, name: str, room: int) -> bool:
-        """Place a source's waiting items in order into `room` tokens; return whether any was."""
+    def place(self, name: str, free: int) -> bool:
+        """Place a source's waiting items in order into `free` tokens; return whether any was."""
         rest: list[int] = []
         before = len(self.placed[name])
         stopped = False
         for item in self.waiting[name]:
             cost = self.costs[name][item]
-            if stopped or cost > room:
+            if stopped or cost > free:
                 rest.append(item)
                 stopped = stopped or self._stops
                 continue
             self._put(name, item)
-            room -= cost
+            free -= cost
         self.waiting[name] = rest
         return len(self.placed[name]) > before
 
@@ -155,23 +155,23 @@ class _Book:
 
         An item more than twice as large as the whole quota waits for a loan.
         """
-        room = region
+        free = region
         for name, item in order:
             cost = self.costs[name][item]
-            if cost <= min(room, 2 * quotas[name]) and self.used[name] < quotas[name]:
+            if cost <= min(free, 2 * quotas[name]) and self.used[name] < quotas[name]:
                 self._put(name, item)
-                room -= cost
+                free -= cost
         self._forget_placed()
 
     def place_singly(self, order: Iterable[tuple[str, int]], region: int) -> None:
         """Place whatever single item still fits, in a given order over all sources."""
-        room = region - sum(self.used.values())
+        free = region - sum(self.used.values())
         still = {name: set(items) for name, items in self.waiting.items()}
         for name, item in order:
             cost = self.costs[name][item]
-            if cost <= room and item in still[name]:
+            if cost <= free and item in still[name]:
                 self._put(name, item)
-                room -= cost
+                free -= cost
         self._forget_placed()
 
     def _put(self, name: str, item: int) -> None:
@@ -183,10 +183,10 @@ class _Book:
             gone = set(placed)
             self.waiting[name] = [item for item in self.waiting[name] if item not in gone]
 
-    def wants(self, room: float) -> dict[str, float]:
+    def wants(self, free: float) -> dict[str, float]:
         """Return the tokens of each source's waiting items, of those that fit the space alone."""
         return {
-            name: float(sum(cost for item in items if (cost := self.costs[name][item]) <= room))
+            name: float(sum(cost for item in items if (cost := self.costs[name][item]) <= free))
             for name, items in self.waiting.items()
         }
 
@@ -199,7 +199,7 @@ def _in_turns(costs: Mapping[str, Sequence[int]], region: int) -> list[tuple[str
     return [(name, place) for _, name, place in sorted(turns)]
 
 
-def _lend_until_settled(book: _Book, region: int) -> None:
+def _lend_until_settled(book: _Placing, region: int) -> None:
     while True:
         idle = region - sum(book.used.values())
         loans = split(idle, book.wants(idle))
@@ -207,7 +207,7 @@ def _lend_until_settled(book: _Book, region: int) -> None:
             return
 
 
-def _lend_once(book: _Book, quotas: Mapping[str, int]) -> None:
+def _lend_once(book: _Placing, quotas: Mapping[str, int]) -> None:
     """Lend as agentmaker does: one pass, everything waiting counts as wanted."""
     idle = sum(quotas.values()) - sum(book.used.values())
     wants = book.wants(float("inf"))

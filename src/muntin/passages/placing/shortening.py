@@ -14,7 +14,7 @@ from muntin.text import sentences
 
 if TYPE_CHECKING:
     from muntin.passages.layout import Item
-    from muntin.passages.placing.table import Table
+    from muntin.passages.placing.draft import Draft
 
 __all__ = ("fill_up", "shorten_best")
 
@@ -28,61 +28,61 @@ _LEAST_REGION = 2
 """Tokens for passages below which a whole one is left out, though it fits when it is joined."""
 
 
-def fill_up(table: Table) -> frozenset[int]:
+def fill_up(draft: Draft) -> frozenset[int]:
     """Place the beginnings of waiting passages in the idle tokens; return their numbers."""
     cut: set[int] = set()
-    for number in table.ranking.waiting(table.placed)[:_TRIES]:
-        if number not in table.ranking.waiting(table.placed):
+    for number in draft.ranking.waiting(draft.placed)[:_TRIES]:
+        if number not in draft.ranking.waiting(draft.placed):
             continue  # a copy of it has just been placed
-        room = _room_for(table, number)
-        if room < _LEAST_SHORTENED:
+        free = _tokens_for(draft, number)
+        if free < _LEAST_SHORTENED:
             continue
-        short = _whole_sentences(table, number, room)
-        if short is not None and table.offer(number, short):
+        short = _whole_sentences(draft, number, free)
+        if short is not None and draft.offer(number, short):
             cut.add(number)
     return frozenset(cut)
 
 
-def shorten_best(table: Table) -> frozenset[int]:
-    """Place the beginning of the best passage on an empty page; return its number, if any fits.
+def shorten_best(draft: Draft) -> frozenset[int]:
+    """Place the beginning of the best passage in an empty context; return its number if any fits.
 
     Whole sentences are preferred; if the first one is too long, it is cut inside.
     """
-    for number in table.ranking.waiting(table.placed)[:_TRIES]:
-        short = _whole_sentences(table, number, _room_for(table, number))
-        if short is not None and table.offer(number, short):
+    for number in draft.ranking.waiting(draft.placed)[:_TRIES]:
+        short = _whole_sentences(draft, number, _tokens_for(draft, number))
+        if short is not None and draft.offer(number, short):
             return frozenset((number,))
-        if _cut(table, number):
-            if table.placed[number].candidate != table.items[number].candidate:
+        if _cut(draft, number):
+            if draft.placed[number].candidate != draft.items[number].candidate:
                 return frozenset((number,))
-            if table.frame.region < _LEAST_REGION:
-                table.remove([number])
+            if draft.frame.region < _LEAST_REGION:
+                draft.remove([number])
             return frozenset()
     return frozenset()
 
 
-def _room_for(table: Table, number: int) -> int:
+def _tokens_for(draft: Draft, number: int) -> int:
     """Return the tokens an item may take, besides the heading it may need."""
-    return table.room - (table.cost(number, table.opened()) - table.items[number].tokens)
+    return draft.idle - (draft.cost(number, draft.opened()) - draft.items[number].tokens)
 
 
-def _cut(table: Table, number: int) -> bool:
+def _cut(draft: Draft, number: int) -> bool:
     """Place as much of an item as fits, and return whether anything of it does."""
     content = cut_to_tokens(
-        table.items[number].candidate.content,
-        table.frame.limit,
-        lambda text: table.counted(number, table.with_content(number, text)),
+        draft.items[number].candidate.content,
+        draft.frame.limit,
+        lambda text: draft.counted(number, draft.with_content(number, text)),
     )
-    return content not in ("", "…") and table.offer(number, table.with_content(number, content))
+    return content not in ("", "…") and draft.offer(number, draft.with_content(number, content))
 
 
-def _whole_sentences(table: Table, number: int, room: int) -> Item | None:
+def _whole_sentences(draft: Draft, number: int, free: int) -> Item | None:
     """Return an item with as many whole sentences as fit, `None` if the first does not."""
-    pieces = sentences(table.items[number].candidate.content)
+    pieces = sentences(draft.items[number].candidate.content)
 
     def shortened(kept: int) -> Item:
-        return table.with_content(number, "".join(pieces[:kept]).rstrip())
+        return draft.with_content(number, "".join(pieces[:kept]).rstrip())
 
-    kept = largest_within(room, lambda n: shortened(n).tokens, low=0, high=len(pieces) - 1)
+    kept = largest_within(free, lambda n: shortened(n).tokens, low=0, high=len(pieces) - 1)
     short = shortened(kept) if kept else None
     return short if short is not None and short.candidate.content else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from muntin.passages.layout import Item
-    from muntin.passages.placing.table import Table
+    from muntin.passages.placing.draft import Draft
 
 __all__ = ("place_windows",)
 
@@ -51,30 +51,30 @@ class _Sentence:
     """Tokens of it, counted alone."""
 
 
-def place_windows(table: Table) -> frozenset[int] | None:
-    """Place windows of sentences on an empty page.
+def place_windows(draft: Draft) -> frozenset[int] | None:
+    """Place windows of sentences in an empty context.
 
     Returns:
         The numbers of the passages that are shortened; `None` if whole passages are better.
     """
-    best = list(table.ranking.order[:_PASSAGES])
-    sizes = sorted(table.items[number].tokens for number in best)
-    if not best or table.frame.region >= _SMALL * sizes[len(sizes) // 2]:
+    best = list(draft.ranking.order[:_PASSAGES])
+    sizes = sorted(draft.items[number].tokens for number in best)
+    if not best or draft.frame.region >= _SMALL * sizes[len(sizes) // 2]:
         return None
-    parts = {number: _parts(table.items[number].candidate.content) for number in best}
+    parts = {number: _parts(draft.items[number].candidate.content) for number in best}
     if not any(len(pieces) >= _LEAST_SENTENCES for _, pieces in parts.values()):
         return None
-    chosen = _chosen(table, parts)
+    chosen = _chosen(draft, parts)
     while chosen:
-        items = _items(table, parts, chosen)
-        table.place(items)
-        if table.room >= 0:
+        items = _items(draft, parts, chosen)
+        draft.place(items)
+        if draft.idle >= 0:
             return frozenset(
                 number
                 for number, item in items.items()
-                if item.candidate != table.items[number].candidate
+                if item.candidate != draft.items[number].candidate
             )
-        table.remove(list(items))
+        draft.remove(list(items))
         chosen.pop()
     return None
 
@@ -87,30 +87,30 @@ def _parts(content: str) -> tuple[str, list[str]]:
     return title, [piece for piece in pieces if piece.strip()]
 
 
-def _chosen(table: Table, parts: Mapping[int, tuple[str, list[str]]]) -> list[_Sentence]:
+def _chosen(draft: Draft, parts: Mapping[int, tuple[str, list[str]]]) -> list[_Sentence]:
     """Choose sentences that fit by what they count alone, the best first."""
-    counter = table.dress.counter
+    counter = draft.rendering.counter
     opened: set[str] = set()
     used: set[int] = set()
-    room = table.room
+    free = draft.idle
     chosen: list[_Sentence] = []
-    for one in _ranked(table, parts):
-        source = table.source(one.number)
+    for one in _ranked(draft, parts):
+        source = draft.source(one.number)
         cost = one.tokens
         if one.number not in used:
             title = parts[one.number][0]
-            cost += counter(table.dress.rendered(table.titled(one.number, title), source))
-            cost += 0 if source in opened else table.headings[source]
-        if cost <= room:
+            cost += counter(draft.rendering.rendered(draft.titled(one.number, title), source))
+            cost += 0 if source in opened else draft.headings[source]
+        if cost <= free:
             chosen.append(one)
             used.add(one.number)
             opened.add(source)
-            room -= cost
+            free -= cost
     return chosen
 
 
-def _ranked(table: Table, parts: Mapping[int, tuple[str, list[str]]]) -> list[_Sentence]:
-    asked = dict.fromkeys(phrase(" ".join(content_words(table.ranking.question))).split())
+def _ranked(draft: Draft, parts: Mapping[int, tuple[str, list[str]]]) -> list[_Sentence]:
+    asked = dict.fromkeys(phrase(" ".join(content_words(draft.ranking.question))).split())
     texts = [phrase(" ".join([title, *pieces])) for title, pieces in parts.values()]
     weights = {word: 1 / (1 + sum(f" {word} " in text for text in texts)) ** 0.5 for word in asked}
     total = sum(weights.values()) or 1.0
@@ -128,14 +128,14 @@ def _ranked(table: Table, parts: Mapping[int, tuple[str, list[str]]]) -> list[_S
                     number=number,
                     position=position,
                     worth=1 - rank / len(parts) + covered / total - _DECAY * position,
-                    tokens=table.dress.counter(piece),
+                    tokens=draft.rendering.counter(piece),
                 )
             )
     return sorted(found, key=lambda one: -one.worth)
 
 
 def _items(
-    table: Table, parts: Mapping[int, tuple[str, list[str]]], chosen: Iterable[_Sentence]
+    draft: Draft, parts: Mapping[int, tuple[str, list[str]]], chosen: Iterable[_Sentence]
 ) -> dict[int, Item]:
     """Write the chosen sentences of each passage in their order."""
     kept: dict[int, set[int]] = {}
@@ -145,10 +145,10 @@ def _items(
     for number, positions in kept.items():
         title, pieces = parts[number]
         if len(positions) == len(pieces):
-            items[number] = table.items[number]
+            items[number] = draft.items[number]
         else:
             body = _window(pieces, sorted(positions))
-            items[number] = table.with_content(number, f"{title}\n{body}" if title else body)
+            items[number] = draft.with_content(number, f"{title}\n{body}" if title else body)
     return items
 
 

@@ -1,11 +1,11 @@
-"""Whether two texts that are almost the same differ in a number.
+"""Find out whether two texts that are almost the same differ in a number.
 
-Two invoices of one form share nearly all of their words, and yet neither repeats the other: what
-the reader looks for is the number. So a number, or a word with a digit in it, between
-shared words in the one text, where the other has another, makes two texts of them.
+Texts that differ only in a number (two invoices) are not duplicates. Two texts differ if each has a
+number, or a word with a digit, between shared words, and the other text does not have it.
 
-Numbers before the first or behind the last shared run do not: windows of one document overlap, and
-each has its own ends. Nor does a number that has no counterpart, which a rewording may add.
+Numbers before the first or after the last shared run do not count: overlapping windows of one
+document have different ends. A number that only one text has does not count either: a rewording may
+add one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _RUN = 3
 """Words that must follow each other in both texts to count as shared."""
 
 _PATIENCE = 8
-"""Comparisons in which a text may prove different; then it is one of a form, and distinct."""
+"""After this many comparisons that found a different number, a text counts as text of a form and is
+no longer compared."""
 
 
 class Numerals:
-    """Distinguish texts by their numbers; each text is cut into words once, when it is asked for.
+    """Distinguish texts by their numbers; a text is cut into words when it is first compared.
 
     ```python
     from muntin.passages.selecting.numerals import Numerals
@@ -51,9 +52,9 @@ class Numerals:
         self._proved = [0] * len(texts)
 
     def differ(self, index: int, other: int) -> bool:
-        """Return whether each text has a number amid shared words that the other has nowhere.
+        """Return whether each text has a number between shared words that the other does not have.
 
-        After eight texts from which `other` differs it is not looked at again, and differs.
+        After eight texts that differ from `other`, it counts as different without a comparison.
         """
         if self._proved[other] >= _PATIENCE:
             return True
@@ -62,7 +63,7 @@ class Numerals:
         if not own or not others:
             return False
         shared = set(_runs(first)).intersection(_runs(second))
-        found = _stand_amid(first, own, shared) and _stand_amid(second, others, shared)
+        found = _are_between(first, own, shared) and _are_between(second, others, shared)
         self._proved[other] += found
         return found
 
@@ -80,7 +81,7 @@ def _runs(found: Sequence[str]) -> list[tuple[str, ...]]:
     return list(zip(*(found[at:] for at in range(_RUN)), strict=False))
 
 
-def _stand_amid(
+def _are_between(
     found: Sequence[str], numbers: frozenset[str], shared: set[tuple[str, ...]]
 ) -> bool:
     places = [at for at, run in enumerate(_runs(found)) if run in shared]

@@ -1,13 +1,12 @@
 """The greedy loop of selection: pick, refuse what repeats the pick, lower what resembles it.
 
-Each step asks the measure for one row of similarities; the largest similarity to what is picked is
-kept as a running maximum, so no pair is looked at twice.
+Each step reads one row of similarities. The largest similarity to the picked candidates is kept as
+a running maximum, so no pair is compared twice.
 
-If the best candidate is contained in a longer one that
-waits, the wider is picked first, at the same worth; the narrower is picked as well and noted as
-held, in case the longer one does not fit.
+If the best candidate is contained in a longer remaining one, pick the longer first, with the same
+score. The shorter one is picked too and recorded as held, in case the longer one does not fit.
 
-It knows positions and numbers, not candidates, and explains nothing: `selection` does.
+This module works on positions and numbers; `selection` turns them into candidates and reasons.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _OUT = -math.inf
 
 @dataclass(slots=True)
 class Course:
-    """How the picking went, in positions of the pool."""
+    """Hold the picks and refusals, as positions in the pool."""
 
     picked: list[int]
     """The picks in order, those contained in another pick included."""
@@ -45,7 +44,7 @@ class Course:
     repeats: dict[int, list[int]]
     """Of each near-duplicate, the picks it repeats; the first is the one that refused it."""
     held: dict[int, int]
-    """Of each pick whose text lies inside a wider pick, that wider one."""
+    """The longer pick that contains a pick, by the position of the contained one."""
     similarity: dict[int, float]
     """How much each of these resembles the pick that refused or holds it."""
     links: dict[int, Link]
@@ -110,7 +109,7 @@ class Picking:
         return course
 
     def _take(self, pick: int, worth: float, *, last: bool = False) -> None:
-        """Pick one; where a wider candidate holds it, that one, at the same worth."""
+        """Pick a candidate, or the longer one that contains it, with the same score."""
         if self._compares and (not last or self._measure.sees_parts):
             row = self._measure.row(pick)
             if self._threshold <= 1:
@@ -150,7 +149,7 @@ class Picking:
         return pick, row
 
     def _holder(self, pick: int, row: Row, wider: Mask) -> int | None:
-        """Find the best candidate that waits and holds a pick, unless one that was picked does."""
+        """Return the best remaining candidate that contains a pick, `None` if a picked one does."""
         if self._pinned[pick]:
             return None
         for holder in np.flatnonzero(wider & (self._base == _OUT)).tolist():

@@ -1,12 +1,11 @@
-"""Which candidates of all sources deserve a place, in one order over all of them.
+"""Rank the candidates of all sources in one order.
 
 The sources are pooled before selection, so that a passage found by memory and retrieval is kept
-once, in its better-scored or wider copy, with the other source noted on it. Relevance is put on one
-scale
-first: scores that already share one, all of them within [0, 1], are compared as they are; otherwise
-each source's are scaled within the source, because a BM25 score of 12 and a cosine of 0.8 cannot be
-compared. Sources are taken by name, so the order in which they were given changes nothing. A
-candidate without text is not ranked.
+once, in its better-scored or longer copy, with the other source noted in its metadata. Relevance is
+put on one scale first: scores that all lie within [0, 1] are compared as they are.
+Otherwise the scores of each source are scaled within the source, because a BM25 score of 12 and a
+cosine of 0.8 cannot be compared. Sources are sorted by name, so the order in which they were given
+changes nothing. A candidate without text is not ranked.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muntin.passages.given import given_among
 from muntin.passages.selecting.links import Link
 from muntin.passages.selecting.selection import relevance_of, select
 
@@ -83,7 +83,7 @@ class Ranking:
     """Hold all offers and the order in which they deserve a place."""
 
     offers: tuple[Offer, ...]
-    """Everything offered; the other fields speak of it by number."""
+    """Everything offered; the other fields refer to it by number."""
     order: tuple[int, ...]
     """Numbers of the selected offers, the best first; those without text are in no order."""
     marginal: Mapping[int, float]
@@ -93,37 +93,39 @@ class Ranking:
     line: tuple[int, ...] = ()
     """Numbers of all that may be placed, the best first: the selected offers, and behind each those
     that may replace it if it does not fit."""
-    echoes: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
-    """Numbers of the offers that an offer repeats or holds; others cover only themselves."""
+    covered: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """Numbers of the offers that an offer repeats or contains; others cover only themselves."""
     links: Mapping[int, Link] = field(default_factory=dict[int, Link])
     """Why offers were raised by links or coverage, by number; those that were not are absent."""
     question: str = ""
     """The question; `""` where none was given."""
+    given: frozenset[int] = frozenset()
+    """Numbers of the offers that the model has already; they are in no order."""
     notes: tuple[str, ...] = ()
     """What the reader of a report should know."""
 
-    def says(self, number: int) -> frozenset[int]:
+    def covers(self, number: int) -> frozenset[int]:
         """Return the ids this passage covers; of passages sharing an id only one is placed."""
-        return self.echoes.get(number) or frozenset((number,))
+        return self.covered.get(number) or frozenset((number,))
 
     def waiting(self, placed: Collection[int]) -> list[int]:
         """Return the offers that duplicate no placed one, the best first."""
-        said = {one for number in placed for one in self.says(number)}
+        covered = {one for number in placed for one in self.covers(number)}
         return [
             number
             for number in self.line
-            if number not in placed and said.isdisjoint(self.says(number))
+            if number not in placed and covered.isdisjoint(self.covers(number))
         ]
 
     def order_without(self, giants: Collection[int]) -> tuple[int, ...]:
         """Return the order without oversized passages, their duplicates taking their rank."""
         order: list[int] = []
-        said: set[int] = set()
+        covered: set[int] = set()
         for number in self.line:
             pinned = self.offers[number].candidate.pinned
-            if (pinned or number not in giants) and said.isdisjoint(self.says(number)):
+            if (pinned or number not in giants) and covered.isdisjoint(self.covers(number)):
                 order.append(number)
-                said |= self.says(number)
+                covered |= self.covers(number)
         return tuple(order)
 
 
@@ -133,6 +135,7 @@ def rank(
     *,
     question: str = "",
     query_embedding: Embedding | None = None,
+    given: Sequence[str] = (),
 ) -> Ranking:
     """Select over all sources and put what is selected in one order.
 
@@ -141,6 +144,7 @@ def rank(
         config: The options of selection.
         question: The question, for links and coverage; `""` for none.
         query_embedding: Vector of the question, shape `(d,)`; `None` trusts the scores.
+        given: Texts that the model has already; passages in them are not ranked, unless pinned.
 
     Raises:
         ConfigurationError: A score is not finite.
@@ -159,16 +163,21 @@ def rank(
     else:
         scored, distances = gathered, []
     worth = _worth(scored, query_embedding, pooled=config.fill)
-    speaking = [number for number, offer in enumerate(offers) if not offer.is_empty]
-    pools = [speaking]
+    already = _given(offers, given)
+    readable = [
+        number
+        for number, offer in enumerate(offers)
+        if not offer.is_empty and number not in already
+    ]
+    pools = [readable]
     if not config.dedup_across_sources:
         pools = [
-            [number for number in speaking if offers[number].source == source]
+            [number for number in readable if offers[number].source == source]
             for source in sorted(gathered)
         ]
     marginal: dict[int, float] = {}
     refused: dict[int, Refusal] = {}
-    echoes: dict[int, frozenset[int]] = {}
+    covered: dict[int, frozenset[int]] = {}
     line: list[tuple[float, int]] = []
     links: dict[int, Link] = {}
     ignored = 0
@@ -186,7 +195,7 @@ def rank(
         )
         ignored += len(chosen.ignored_embeddings)
         _record(chosen, pool, marginal, refused)
-        echoes.update(_echoes(chosen, pool))
+        covered.update(_covered(chosen, pool))
         for position, link in chosen.links.items():
             by = None if link.by is None else pool[link.by]
             links[pool[position]] = replace(link, by=by)
@@ -202,10 +211,24 @@ def rank(
         marginal=marginal,
         refused=refused,
         line=tuple(number for _, number in line),
-        echoes=echoes,
+        covered=covered,
         links=links,
         question=question,
+        given=already,
         notes=tuple(_notes(ignored, distances)),
+    )
+
+
+def _given(offers: Sequence[Offer], texts: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of the offers whose text the model has already.
+
+    An id in front of the text is not compared: it is not part of the passage.
+    """
+    found = given_among([offer.candidate.content.removeprefix(offer.id) for offer in offers], texts)
+    return frozenset(
+        number
+        for number, is_given in enumerate(found)
+        if is_given and not offers[number].candidate.pinned
     )
 
 
@@ -251,13 +274,13 @@ def _record(
         )
 
 
-def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]:
+def _covered(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]:
     """Return what each offer covers besides itself: what it repeats or contains."""
     inner: dict[int, list[int]] = {}
     for held, holder in chosen.holders.items():
         inner.setdefault(holder, []).append(held)
-    echoes = {
-        pool[dropped.index]: frozenset(pool[said] for said in dropped.repeats)
+    covered = {
+        pool[dropped.index]: frozenset(pool[one] for one in dropped.repeats)
         for dropped in chosen.dropped
         if dropped.repeats
     }
@@ -265,8 +288,8 @@ def _echoes(chosen: Selection, pool: Sequence[int]) -> dict[int, frozenset[int]]
         found = [holder]
         for one in found:  # grows while it is read: what is held may hold others
             found += inner.get(one, ())
-        echoes[pool[holder]] = frozenset(pool[one] for one in found)
-    return echoes
+        covered[pool[holder]] = frozenset(pool[one] for one in found)
+    return covered
 
 
 def _line(

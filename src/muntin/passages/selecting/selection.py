@@ -5,11 +5,11 @@ with the largest
 
     lambda * relevance - (1 - lambda) * max similarity to what is already picked,
 
-and drops for good whatever resembles a picked one too much. A longer text holds more than a part of
-it: of a passage and a note that lies inside it the passage is kept, at the better one's worth.
+and drops what resembles a picked one too much. A passage that contains a note is kept instead, with
+the higher score.
 
-It does not decide how much fits, and it does not rank again: retrieval already did, unless the
-question's own vector is given and may vote.
+It does not decide how much fits. It uses the scores of retrieval, fused with the cosine to the
+question if the question's vector is given.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class Selection:
     """Everything else, in input order."""
     line: tuple[int, ...] = ()
     """Input positions in the order in which they deserve a place where a kept one finds no space:
-    the kept ones and those they hold, behind each its copies and near-duplicates."""
+    the kept ones and those they contain, each followed by its copies and near-duplicates."""
     holders: Mapping[int, int] = field(default_factory=dict[int, int], hash=False)
-    """Of each candidate whose text lies inside a wider kept one, that one: input positions."""
+    """The longer kept candidate that contains a candidate, by input position."""
     links: Mapping[int, Link] = field(default_factory=dict[int, Link], hash=False)
     """Why candidates were raised by links or coverage, by input position; those that were not are
     absent."""
@@ -308,13 +308,13 @@ def _without_copies(candidates: Sequence[Candidate]) -> tuple[list[int], dict[in
     distinct: list[int] = []
     copies: dict[int, int] = {}
     for members in groups.values():
-        best = max(members, key=lambda index: _standing(candidates[index]))  # the first of equals
+        best = max(members, key=lambda index: _priority(candidates[index]))  # the first of equals
         distinct.append(best)
         copies.update((index, best) for index in members if index != best)
     return distinct, copies
 
 
-def _standing(candidate: Candidate) -> tuple[bool, float]:
+def _priority(candidate: Candidate) -> tuple[bool, float]:
     return candidate.pinned, -math.inf if candidate.score is None else candidate.score
 
 

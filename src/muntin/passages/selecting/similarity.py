@@ -1,13 +1,12 @@
-"""How much two candidates resemble each other: by vectors, by words, or by what there is.
+"""Measure how much two candidates resemble each other: by vectors, by words, or by both.
 
 Vectors are compared by cosine on unit rows. Words are compared by the containment of their shingles
 (Broder 1997), `|A ∩ B| / min(|A|, |B|)`, which sees a passage that lies inside a longer one and
 windows that overlap, and needs no vector: most stores return none.
 
-A measure answers "how much does candidate `i` resemble each of the others", as a row of n numbers,
-and, from such a row, which candidates repeat `i` and which contain `i` and much more. It is asked
-once per selected candidate, and keeps no n x n matrix unless most rows will be asked for and it is
-small.
+A measure returns the similarity of candidate `i` to all candidates as a row of n numbers, and from
+such a row the near-duplicates of `i` and the longer candidates that contain it. One row is read per
+selected candidate. An n x n matrix is kept only if it is small and most rows will be read.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class Measure(Protocol):
     def repeats(self, index: int, row: Row, threshold: float, /) -> tuple[Mask | None, Mask | None]:
         """Return the near-duplicates of `index` and the longer candidates that contain it.
 
-        `index` repeats itself; what it holds does not repeat it. `None` means no other.
+        `index` repeats itself; what it contains does not repeat it. `None` means no other.
         """
         ...
 
@@ -178,8 +177,8 @@ class WordOverlap:
     def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask, Mask | None]:
         """Return the candidates that share enough words with `index` for `threshold`.
 
-        Where these are that many of the shorter's words, but fewer of the longer's, the longer
-        holds the shorter.
+        If these are enough of the shorter text but not of the longer one, the longer one contains
+        the shorter.
         """
         near, wider, _ = self.parted(index, row, threshold)
         return self.without_other_numbers(index, near), wider

@@ -1,4 +1,4 @@
-"""The page while it is filled: which items are placed, and how many tokens the joined text takes.
+"""The context while it is filled: which items are placed, and what the joined text counts.
 
 Tokens are not additive, so every change counts the joined text again.
 """
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from muntin.passages.candidates import Candidate
-    from muntin.passages.layout import Dress, Page
+    from muntin.passages.layout import ContextParts, Rendering
     from muntin.passages.selecting.ranking import Ranking
 
-__all__ = ("Frame", "Table")
+__all__ = ("Draft", "Frame")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +42,22 @@ class Frame:
         return max(self.limit - self.overhead, 0)
 
 
-class Table:
-    """The page in the making: what is placed, and what the whole counts."""
+class Draft:
+    """Hold the placed items and the token count of the joined text."""
 
-    def __init__(self, ranking: Ranking, items: Sequence[Item], frame: Frame, dress: Dress) -> None:
-        self.ranking, self.items, self.frame, self.dress = ranking, items, frame, dress
+    def __init__(
+        self, ranking: Ranking, items: Sequence[Item], frame: Frame, rendering: Rendering
+    ) -> None:
+        self.ranking, self.items, self.frame, self.rendering = ranking, items, frame, rendering
         self.order = ranking.order
         self.rank = {number: place for place, number in enumerate(ranking.line)}
-        self.headings = {name: dress.heading_tokens(name) for name in frame.sources}
-        self.gap = dress.counter("\n\n")
+        self.headings = {name: rendering.heading_tokens(name) for name in frame.sources}
+        self.gap = rendering.counter("\n\n")
         self.placed: dict[int, Item] = {}
         self.tokens = self._count()
 
     @property
-    def room(self) -> int:
+    def idle(self) -> int:
         """Tokens that are idle."""
         return self.frame.limit - self.tokens
 
@@ -115,8 +117,8 @@ class Table:
         """Make the item an offer would be with another content."""
         candidate = replace(self.items[number].candidate, content=content)
         place = self.items[number].number
-        text = self.dress.rendered(candidate, self.source(number), place)
-        tokens = self.dress.counter(text + "\n")
+        text = self.rendering.rendered(candidate, self.source(number), place)
+        tokens = self.rendering.counter(text + "\n")
         return Item(candidate=candidate, text=text, tokens=tokens, number=place)
 
     def cost(self, number: int, opened: set[str]) -> int:
@@ -142,28 +144,30 @@ class Table:
             self.remove(victims)
         return out
 
-    def page(self, sources: Sequence[str] | None = None) -> Page:
-        """Return the page with the placed items; `sources` gives another order of sections."""
-        layout, frame = self.dress.layout, self.frame
+    def compose(self, sources: Sequence[str] | None = None) -> ContextParts:
+        """Return the context with the placed items; `sources` gives another order of sections."""
+        layout, frame = self.rendering.layout, self.frame
         by_source: dict[str, list[int]] = {name: [] for name in sources or frame.sources}
-        for number in sorted(self.placed, key=self._standing):
+        for number in sorted(self.placed, key=self._position):
             by_source[self.source(number)].append(number)
         sections = [
-            layout.section(name, [self.placed[number] for number in numbers], self.dress.prompts)
+            layout.section(
+                name, [self.placed[number] for number in numbers], self.rendering.prompts
+            )
             for name, numbers in by_source.items()
         ]
-        return layout.page(system=frame.system, sections=sections, question=frame.question)
+        return layout.compose(system=frame.system, sections=sections, question=frame.question)
 
-    def _standing(self, number: int) -> int:
-        if self.dress.layout.ordering == "document":
+    def _position(self, number: int) -> int:
+        if self.rendering.layout.ordering == "document":
             return self.ranking.offers[number].index
         return self.rank[number]
 
     def _count(self) -> int:
-        """Count the joined text; in the order given and by name, so that neither decides alone."""
-        counts = [self.dress.counter(self.page().text)]
+        """Count the joined text in the order given and by name, and take the larger count."""
+        counts = [self.rendering.counter(self.compose().text)]
         by_name = tuple(sorted(self.frame.sources))
-        layout = self.dress.layout
+        layout = self.rendering.layout
         if layout.arranged(by_name) != layout.arranged(self.frame.sources):
-            counts.append(self.dress.counter(self.page(by_name).text))
+            counts.append(self.rendering.counter(self.compose(by_name).text))
         return max(counts)

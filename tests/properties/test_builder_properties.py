@@ -72,7 +72,7 @@ def limit_of(builder: ContextBuilder, door: str, query: str) -> int:
     whole = builder.config.max_tokens
     left = whole - int(whole * builder.config.output_reserve_ratio)
     if door.endswith("block"):
-        left -= builder._dress.counter(query.encode("utf-8", "replace").decode())  # pyright: ignore[reportPrivateUsage] - the same counter
+        left -= builder._rendering.counter(query.encode("utf-8", "replace").decode())  # pyright: ignore[reportPrivateUsage] - the same counter
     return left
 
 
@@ -204,7 +204,7 @@ def test_no_token_is_idle_while_a_waiting_item_fits(
     context = assembled(builder, query, found)
     open_sections = {section.name for section in context.sections}
     headings = {
-        source: builder._dress.heading_tokens(source) + counter("\n\n")  # pyright: ignore[reportPrivateUsage] - what a section is charged
+        source: builder._rendering.heading_tokens(source) + counter("\n\n")  # pyright: ignore[reportPrivateUsage] - what a section is charged
         for source in found
     }
     for decision in context.report.decisions:
@@ -329,7 +329,7 @@ def joined_with(
     candidate: Candidate,
 ) -> int:
     """Count the text with one more candidate, wherever in its section it would stand."""
-    dress = builder._dress  # pyright: ignore[reportPrivateUsage] - the same layout and counter
+    dress = builder._rendering  # pyright: ignore[reportPrivateUsage] - the same layout and counter
     held = {name: [] for name in names} | {s.name: list(s.items) for s in context.sections}
     fixed = {block.name: block.text for block in context.page.blocks if block.section is None}
     question = fixed.get("question", "")

@@ -23,7 +23,7 @@ from collections.abc import (
     Set,
 )
 from itertools import chain
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from muntin.errors import ConfigurationError
 from muntin.messages import view
@@ -99,7 +99,7 @@ def _texts(item: object) -> Iterator[str]:
         yield candidate.content
         return
     try:
-        read = view(item)
+        read = view(cast("Any", item))
     except ConfigurationError as error:
         raise ConfigurationError(
             f"given must be texts, candidates or messages, or a function that returns them, got "

@@ -284,7 +284,7 @@ def test_a_character_leads_back_to_its_candidate(
     """A citation must name the passage the sentence came from."""
     context = assembled(builder_of(budget, len), query, found)
     at = 0
-    for block in context.page.blocks:
+    for block in context.parts.blocks:
         if block.section is not None:
             inside = at + len(block.section.opening) + 1
             assert context.candidate_at(at) is None
@@ -331,7 +331,7 @@ def joined_with(
     """Count the text with one more candidate, wherever in its section it would stand."""
     dress = builder._rendering  # pyright: ignore[reportPrivateUsage] - the same layout and counter
     held = {name: [] for name in names} | {s.name: list(s.items) for s in context.sections}
-    fixed = {block.name: block.text for block in context.page.blocks if block.section is None}
+    fixed = {block.name: block.text for block in context.parts.blocks if block.section is None}
     question = fixed.get("question", "")
     text = clean_text(dress.layout.render(candidate, source))
     item = Item(candidate=candidate, text=text, tokens=0)

@@ -10,6 +10,7 @@ changes nothing. A candidate without text is not ranked.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ class Offer:
     """The candidate; copies in other sources are listed in its metadata."""
 
     @property
-    def id(self) -> str:
+    def given_id(self) -> str:
         """The id of the candidate, also where a store hides it in the metadata; else `""`."""
         if self.candidate.id:
             return self.candidate.id
@@ -56,8 +57,13 @@ class Offer:
         return next((str(value) for value in hidden if value not in (None, "")), "")
 
     @property
+    def id(self) -> str:
+        """The given id, else one made from the text, so that it is the same in every request."""
+        return self.given_id or made_id(self.candidate.content)
+
+    @property
     def label(self) -> str:
-        """Name it: its id, else source and position."""
+        """The id; source and position if there is no text either."""
         return self.id or f"{self.source}:{self.index}"
 
     @property
@@ -127,6 +133,14 @@ class Ranking:
                 order.append(number)
                 covered |= self.covers(number)
         return tuple(order)
+
+
+def made_id(content: str) -> str:
+    """Return an id of a text: `text-` and a hash of it; `""` where there is no text."""
+    if not content.strip():
+        return ""
+    digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=6)
+    return f"text-{digest.hexdigest()}"
 
 
 def rank(
@@ -224,7 +238,8 @@ def _given(offers: Sequence[Offer], texts: Sequence[str]) -> frozenset[int]:
 
     An id in front of the text is not compared: it is not part of the passage.
     """
-    found = given_among([offer.candidate.content.removeprefix(offer.id) for offer in offers], texts)
+    contents = [offer.candidate.content.removeprefix(offer.given_id) for offer in offers]
+    found = given_among(contents, texts)
     return frozenset(
         number
         for number, is_given in enumerate(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -175,3 +175,33 @@ def test_it_agrees_with_langchain_on_shared_ground(pool: list[tuple[float, ...]]
         ]
 
     assert course(ours.indices) == pytest.approx(course(picked), abs=1e-5)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.8, 3.0), st.integers(10, 40), st.floats(0.0, 0.2))
+def test_vectors_that_share_a_direction_have_the_same_duplicates(
+    seed: int, length: float, count: int, noise: float
+) -> None:
+    """Models whose cosines all lie between .7 and 1 made different passages duplicates."""
+    drawn = np.random.default_rng(seed)
+    rows = drawn.normal(size=(count, 48))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    copies = rows[: count // 5] + noise * 0.3 * drawn.normal(size=(count // 5, 48)) / 7
+    texts = [" ".join(f"w{n}x{k}" for k in range(6)) for n in range(count + len(copies))]
+    plain = np.concatenate([rows, copies])
+    plain /= np.linalg.norm(plain, axis=1, keepdims=True)
+    shifted = np.column_stack([plain, np.full(len(plain), length)])
+
+    def duplicates(vectors: Any) -> set[int]:
+        chosen = select(
+            [
+                Candidate(text, 1 - n / 100, embedding=vector)
+                for n, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+            ],
+            lambda_=1.0,
+        )
+        return {one.index for one in chosen.dropped}
+
+    expected = set(range(count, count + len(copies)))
+
+    assert duplicates(plain) == expected
+    assert duplicates(shifted) == expected

@@ -61,6 +61,12 @@ _WORDS_PER_COSINE = 6
 """A threshold `t` for cosines is `t ** 6` for shared words: edits cost words faster than they cost
 cosine. At the default, windows that share three quarters of their text are duplicates."""
 
+_SPREAD = 0.5
+"""Mean cosine of all pairs up to which a threshold is taken as it is."""
+
+_LEAST_CALIBRATED = 8
+"""Vectors from which their mean cosine says something about the model."""
+
 _SHINGLE_WORDS = 3
 """Words per shingle."""
 
@@ -103,6 +109,7 @@ class Cosines:
         """Which candidates have an embedding that can be used, shape `(n,)`."""
         self.complete = bool(self.present.all())
         """Whether every candidate has one."""
+        self._backgrounds: dict[int, float] = {}
         self._twins = [_twins(rows) for _, rows in self.groups]
         small = self.count <= _MATRIX_ROWS
         whole = small and 4 * expected_rows >= self.count and expected_rows > 32
@@ -137,6 +144,32 @@ class Cosines:
         if self._nearest is not None and self._nearest[index] < least:
             return None, None
         return row >= least, None
+
+    def calibrated(self, index: int, threshold: float) -> float:
+        """Return the threshold in terms of the model that made the vector of `index`.
+
+        Some models put all cosines between 0.7 and 1, so that different passages reach 0.95. There
+        the distance `1 - threshold` is scaled by the mean distance of all pairs, which a direction
+        that all vectors share shrinks by the same factor.
+        """
+        group = int(self._group[index])
+        background = self._background(group) if group >= 0 else 0.0
+        if background <= _SPREAD or threshold > 1:
+            return threshold
+        return 1 - (1 - threshold) * (1 - background) / (1 - _SPREAD)
+
+    def _background(self, group: int) -> float:
+        """Return the mean cosine of all pairs of different vectors of a group."""
+        known = self._backgrounds.get(group)
+        if known is None:
+            rows = self.groups[group][1]
+            count = len(rows)
+            known = 0.0
+            if count >= _LEAST_CALIBRATED:
+                total = rows.sum(axis=0, dtype=np.float64)
+                known = float((total @ total - count) / (count * (count - 1)))
+            self._backgrounds[group] = known
+        return known
 
 
 class WordOverlap:
@@ -222,7 +255,7 @@ class _Both:
     def repeats(self, index: int, row: Row, threshold: float) -> tuple[Mask | None, Mask | None]:
         like: Mask | None = None
         if self._present[index]:
-            like, _ = self._cosines.repeats(index, row, threshold)
+            like, _ = self._cosines.repeats(index, row, self._cosines.calibrated(index, threshold))
         if not self._overlap.overlaps(index):
             return None if like is None else like & self._present, None
         words = self._overlap.row(index)

@@ -101,3 +101,35 @@ def test_ids_that_a_store_keeps_in_the_metadata_name_the_decision(key: str) -> N
     """Qdrant keeps ids in `_id`, and no decision of a report could be traced."""
     context = assembled(Layout(), Candidate("Parcels.", 0.9, metadata={key: "q-17"}))
     assert context.report.decisions[0].id == "q-17"
+
+
+def test_an_id_is_made_from_the_content_where_a_store_gives_none() -> None:
+    """A decision without an id cannot be found again in the report of the next request."""
+    texts = ["Letters weigh 80 grams.", "Parcels weigh 500 grams.", "Stamps cost one crown."]
+
+    def ids(order: list[int]) -> dict[str, str]:
+        found = tuple(Candidate(texts[n], 0.9 - place / 10) for place, n in enumerate(order))
+        context = ContextBuilder().assemble_block(
+            "?", Gathered(candidates={"rag": found}), budget=200
+        )
+        return {one.preview: one.id for one in context.report.decisions}
+
+    made = ids([0, 1, 2])
+
+    assert all(made.values())
+    assert len(set(made.values())) == 3
+    assert ids([2, 0, 1]) == made
+    assert all(one.startswith("text-") for one in made.values())
+
+
+def test_a_duplicate_names_the_id_of_the_passage_that_was_kept() -> None:
+    """`nearest` has to lead to a decision of the report, also where ids are made."""
+    found = (
+        Candidate("Letters to Lund weigh 80 grams at most.", 0.9),
+        Candidate("Letters to Lund weigh 80 grams at most!", 0.8),
+    )
+    context = ContextBuilder().assemble_block("?", Gathered(candidates={"rag": found}), budget=200)
+    kept, dropped = context.report.decisions
+
+    assert dropped.reason == "near_duplicate"
+    assert dropped.nearest == kept.id != dropped.id

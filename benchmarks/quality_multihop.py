@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._data import has_data
 from benchmarks._harness import Table, at_least
-from benchmarks.measures import two_steps
+from benchmarks.measures import linked, two_steps
 from benchmarks.measures.tokens import count
 from muntin import Candidate, ContextBuilder, ContextConfig
 from muntin.passages import Gathered
@@ -24,6 +24,15 @@ GOALS = {
     "titled": (0.59, 0.80, 0.88, 0.94, 0.957),
     "metadata": (0.59, 0.80, 0.88, 0.94, 0.957),
     "bare": (0.48, 0.66, 0.75, 0.85, 0.88),
+}
+ANSWER_BUDGETS = (128, 256, 512, 1024)
+ANSWER_GOALS = (0.60, 0.76, 0.87, 0.93)
+LINKED_BUDGETS = {
+    "code": (512, 1024, 2048),
+    "ids": (128, 256, 512),
+    "three steps": (96, 160, 256),
+    "German": (80, 160, 320),
+    "Chinese": (80, 160, 320),
 }
 WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("muntin", {}),
@@ -45,9 +54,10 @@ def run() -> list[Table]:
                 title="Both passages of a two-step answer",
                 columns=("result",),
                 rows=(("not measured: benchmarks/data is not here",),),
-            )
+            ),
+            _linked(),
         ]
-    return [_table(titles) for titles in GOALS]
+    return [*(_table(titles) for titles in GOALS), _answers(), _linked()]
 
 
 def _table(titles: str) -> Table:
@@ -70,6 +80,57 @@ def _table(titles: str) -> Table:
             "titled: the text begins with its title; metadata: the title is metadata only; bare: "
             "no title anywhere, names come from first sentences.",
         ),
+    )
+
+
+def _answers() -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, way, goals in (
+        ("naive greedy", two_steps.greedy, None),
+        ("muntin", _ours(), ANSWER_GOALS),
+        ("muntin, no windows of sentences", _ours(windows=False), None),
+    ):
+        shares: list[tuple[float, float]] = []
+        for budget in ANSWER_BUDGETS:
+            found = two_steps.answers_placed(way, "titled", budget)
+            shares.append((sum(found) / len(found), sum(found[1::2]) / len(found[1::2])))
+        rows.append(_row(name, shares, goals))
+    return Table(
+        title="Share of two-step questions whose answer is in the block (titled)",
+        columns=("assembler", *(f"{budget} tokens" for budget in ANSWER_BUDGETS), "odd only"),
+        rows=tuple(rows),
+        notes=("Questions that are answered by yes or no are left out.",),
+    )
+
+
+def _linked() -> Table:
+    """Compare kinds of links: code, ids, chains of three, German and Chinese."""
+    rows: list[tuple[Cell, ...]] = []
+    for kind in linked.KINDS:
+        for name, way in (
+            ("naive greedy", two_steps.greedy),
+            ("muntin", _ours()),
+            ("muntin, neither links nor coverage", _ours(link_weight=0.0, coverage_weight=0.0)),
+        ):
+            shares: list[tuple[float, float]] = []
+            for budget in LINKED_BUDGETS[kind]:
+                found = linked.all_placed(way, kind, budget)
+                shares.append((sum(found) / len(found), sum(found[1::2]) / len(found[1::2])))
+            budgets = " ".join(map(str, LINKED_BUDGETS[kind]))
+            rows.append((f"{kind} ({len(found)})", budgets, *_row(name, shares, None)))
+    return Table(
+        title="Share of made questions with all passages of a linked answer in the block",
+        columns=(
+            "links (questions)",
+            "tokens",
+            "assembler",
+            "first",
+            "second",
+            "third",
+            "odd only",
+        ),
+        rows=tuple(rows),
+        notes=("Cases are made, so the shares compare assemblers and do not predict real ones.",),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks._data import has_data
 from benchmarks._harness import Table, at_least, at_most
-from benchmarks.measures import blocks
+from benchmarks.measures import blocks, vectors
 from benchmarks.measures.tokens import count
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks._harness import Cell
+    from benchmarks.measures.vectors import Embed
 
 BUDGETS = (256, 512, 1024, 2048)
+ANSWER_BUDGETS = (128, 256, 512, 1024)
+ANSWER_GOALS = (0.615, 0.81, 0.885, 0.955)
 GOALS = {"without": (0.72, 0.855, 0.92, 0.955), "with": (0.93, 0.985, 0.99, 0.99)}
 
 
@@ -29,7 +32,7 @@ def run() -> list[Table]:
     if not has_data():
         return [_absent()]
     bench = _Bench()
-    return [_gold(bench), _plain(bench), _defaults(bench)]
+    return [_gold(bench), _plain(bench), _answers(bench), _models(bench), _defaults(bench)]
 
 
 class _Bench:
@@ -42,7 +45,14 @@ class _Bench:
             for found in [blocks.offers(record, scenario)]
         ]
 
-    def ours(self, *, question_vector: bool = False, vectors: bool = True, **options: Any) -> Any:
+    def ours(
+        self,
+        *,
+        question_vector: bool = False,
+        with_vectors: bool = True,
+        embed: Embed | None = None,
+        **options: Any,
+    ) -> Any:
         def assemble(
             question: str, found: dict[str, list[blocks.Offer]], budget: int
         ) -> tuple[str, list[str]]:
@@ -52,7 +62,8 @@ class _Bench:
             context = builder.assemble(
                 question,
                 sources=[
-                    CallableSource(n, _returning(p, vectors=vectors)) for n, p in found.items()
+                    CallableSource(n, _returning(p, with_vectors=with_vectors, embed=embed))
+                    for n, p in found.items()
                 ],
                 budget=budget + count(f"\n\n[Current question]\n{question}"),
                 query_embedding=blocks.question_vector(question) if question_vector else None,
@@ -73,14 +84,14 @@ class _Bench:
 
 
 def _returning(
-    passages: Sequence[blocks.Offer], *, vectors: bool
+    passages: Sequence[blocks.Offer], *, with_vectors: bool, embed: Embed | None
 ) -> Callable[[str], list[Candidate]]:
     found = [
         Candidate(
             one.text,
             float(one.score),
             id=one.id,
-            embedding=one.vector if vectors else None,
+            embedding=(one.vector if embed is None else embed(one)) if with_vectors else None,
         )
         for one in passages
     ]
@@ -94,7 +105,7 @@ def _gold(bench: _Bench) -> Table:
         ("all passages joined, cut at the budget", blocks.cut_joined_text, None),
         ("LangChain MMR .7, with the question's vector", blocks.mmr(0.7, 40), None),
         ("muntin", bench.ours(), GOALS["without"]),
-        ("muntin, no vectors at all", bench.ours(vectors=False), GOALS["without"]),
+        ("muntin, no vectors at all", bench.ours(with_vectors=False), GOALS["without"]),
         ("muntin, with the question's vector", bench.ours(question_vector=True), GOALS["with"]),
         ("muntin, ContextConfig.reference()", _reference(bench), None),
     ]
@@ -158,6 +169,65 @@ def _plain(bench: _Bench) -> Table:
         columns=("scenario", "tokens", "naive greedy", "muntin", "gap"),
         rows=tuple(rows),
         notes=("A gap of .015 is three of 200 questions: the older versions named above.",),
+    )
+
+
+def _answers(bench: _Bench) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, way, goals in (
+        ("by score until the budget ends", blocks.greedy, None),
+        ("muntin", bench.ours(), ANSWER_GOALS),
+        ("muntin, no windows of sentences", bench.ours(windows=False), None),
+    ):
+        means = [
+            bench.means(bench.scores(way, "plain", budget), "answer") for budget in ANSWER_BUDGETS
+        ]
+        cells: list[Cell] = [
+            at_least(round(every, 3), goals[at]) if goals else round(every, 3)
+            for at, (every, _, _) in enumerate(means)
+        ]
+        odd = " ".join(f"{second:.3f}" for _, _, second in means)
+        rows.append((name, *cells, odd))
+    return Table(
+        title="Share of 200 real questions whose answer is in the block (no duplicates)",
+        columns=("assembler", *(f"{budget} tokens" for budget in ANSWER_BUDGETS), "second half"),
+        rows=tuple(rows),
+    )
+
+
+def _models(bench: _Bench) -> Table:
+    """Compare models of embeddings: duplicates have to be found whatever a model's cosines are."""
+    models = [
+        ("the vectors in data/", vectors.of_data),
+        ("the same, all shifted by one direction", vectors.shifted(2.0)),
+        ("wordllama, 256 dimensions", vectors.wordllama()),
+    ]
+    rows: list[tuple[Cell, ...]] = []
+    for name, embed in models:
+        if embed is None:  # wordllama is not installed
+            rows.append((name, *[None for _ in range(6)]))
+            continue
+        cosine = vectors.mean_cosine(embed)
+        cells: list[Cell] = []
+        for budget in (256, 512, 1024):
+            scored = bench.scores(bench.ours(embed=embed), "dup", budget)
+            cells.append(round(bench.means(scored, "gold")[0], 3))
+            if budget == 512:
+                twins = round(bench.means(scored, "twins")[0], 3)
+                halves = " / ".join(f"{part:.3f}" for part in bench.means(scored, "gold")[1:])
+        rows.append((name, round(cosine, 2), *cells, halves, at_most(twins, 0.02)))
+    return Table(
+        title="The same with other embeddings (no question vector, duplicates inside)",
+        columns=(
+            "vectors",
+            "mean cosine of two passages",
+            "256 tokens",
+            "512 tokens",
+            "1024 tokens",
+            "both halves @512",
+            "twins @512",
+        ),
+        rows=tuple(rows),
     )
 
 

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._data import json_lines
-from benchmarks.measures.tokens import count
+from benchmarks.measures.tokens import answered, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("both_placed", "greedy", "offers", "questions")
+__all__ = ("answers_placed", "both_placed", "greedy", "offers", "questions")
 
 Passage = dict[str, Any]
 """`id`, `title` (empty if there is none), `text`, `score`."""
@@ -54,6 +54,18 @@ def both_placed(
 ) -> list[bool]:
     """Return for each question whether both passages are in the block."""
     return [_both(assemble, record, offers(record, titles), budget) for record in questions()]
+
+
+def answers_placed(
+    assemble: Callable[[str, list[Passage], int], tuple[str, list[str]]], titles: str, budget: int
+) -> list[bool]:
+    """Return for each question that is not answered by yes or no whether the answer is placed."""
+    found: list[bool] = []
+    for record in questions():
+        if record["answer"].lower() not in ("yes", "no"):
+            block, _ = assemble(record["question"], offers(record, titles), budget)
+            found.append(count(block) <= budget and answered(block, [record["answer"]]))
+    return found
 
 
 def _both(

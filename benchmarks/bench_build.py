@@ -31,7 +31,7 @@ _NAMES = ("memory", "rag", "history", "tool")
 
 def run() -> list[Table]:
     """Measure all of it."""
-    return [_build(), _scaling(), _utilisation(), _imports()]
+    return [_build(), _links(), _scaling(), _utilisation(), _imports()]
 
 
 def _offered(each: int, dimension: int = 384) -> dict[str, list[Candidate]]:
@@ -94,6 +94,37 @@ def _build() -> Table:
             "Milliseconds are this machine's and depend on what else it does. agentmaker 0.2.0 "
             "takes minutes for this build (cubic in the candidates), so it is timed smaller below.",
         ),
+    )
+
+
+def _links() -> Table:
+    """Compare builds with names, links and coverage to builds without, in turns."""
+    question = "Which town did the author of the winter harbour live in before the war began?"
+    rows: list[tuple[Cell, ...]] = []
+    for each in (50, 100, 200, 400):
+        sources = _sources(_offered(each))
+        bare = ContextBuilder(
+            ContextConfig(max_tokens=32_000, link_weight=0.0, coverage_weight=0.0)
+        )
+        linked = ContextBuilder(ContextConfig(max_tokens=32_000))
+        found = compare(
+            lambda b=bare, s=sources: b.build(question, sources=s),
+            lambda b=linked, s=sources: b.build(question, sources=s),
+        )
+        ratio = found.times_faster
+        rows.append((4 * each, found.theirs * 1000, at_most(ratio, 1.3, "x")))
+
+    def make(each: int) -> Callable[[], object]:
+        builder = ContextBuilder(ContextConfig(max_tokens=16_000))
+        sources = _sources(_offered(each))
+        return lambda: builder.build(question, sources=sources)
+
+    exponent = growth(make, (50, 100, 200, 400, 750))
+    rows.append(("exponent of growth", at_most(exponent, 1.2), None))
+    return Table(
+        title="build with names, links and coverage, against a build without",
+        columns=("candidates", "milliseconds", "times a build without"),
+        rows=tuple(rows),
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muntin import Candidate, mmr_select, select
+from muntin.passages import given_among
 from strategies import candidates, text, vectors
 
 if TYPE_CHECKING:
@@ -205,3 +206,22 @@ def test_vectors_that_share_a_direction_have_the_same_duplicates(
 
     assert duplicates(plain) == expected
     assert duplicates(shifted) == expected
+
+
+@given(
+    st.lists(st.sampled_from([f"word{n}" for n in range(400)]), min_size=6, max_size=60),
+    text,
+    text,
+    st.sampled_from(["{}", "- {}\n", '"{}"', "> {}", "[Knowledge]\n- {}\n\n[Tool]"]),
+)
+def test_what_a_text_holds_is_given_and_what_it_holds_half_of_is_not(
+    said: list[str], before: str, after: str, frame: str
+) -> None:
+    """A passage that is sent twice costs twice; one that is wrongly left out costs the answer."""
+    whole, half = " ".join(said), " ".join(said[: len(said) // 2])
+
+    assert given_among([whole], [f"{before} {frame.format(whole)} {after}"]) == [True]
+    assert given_among([whole], [frame.format(half)]) == [False]
+    assert given_among([whole], [frame.format(" ".join(reversed(said)))]) == [
+        said == said[::-1]
+    ] or len(set(said)) < len(said)

@@ -209,7 +209,9 @@ def test_vectors_that_share_a_direction_have_the_same_duplicates(
 
 
 @given(
-    st.lists(st.sampled_from([f"word{n}" for n in range(400)]), min_size=6, max_size=60),
+    st.lists(
+        st.sampled_from([f"word{n}" for n in range(400)]), min_size=6, max_size=60, unique=True
+    ),
     text,
     text,
     st.sampled_from(["{}", "- {}\n", '"{}"', "> {}", "[Knowledge]\n- {}\n\n[Tool]"]),
@@ -222,6 +224,4 @@ def test_what_a_text_holds_is_given_and_what_it_holds_half_of_is_not(
 
     assert given_among([whole], [f"{before} {frame.format(whole)} {after}"]) == [True]
     assert given_among([whole], [frame.format(half)]) == [False]
-    assert given_among([whole], [frame.format(" ".join(reversed(said)))]) == [
-        said == said[::-1]
-    ] or len(set(said)) < len(said)
+    assert given_among([whole], [frame.format(" ".join(reversed(said)))]) == [False]

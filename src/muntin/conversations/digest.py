@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from muntin.conversations.approvals import asks_something
 from muntin.conversations.summarize import ExtractiveSummarizer, is_open_channel
 from muntin.counting import TokenCounter, count_tokens
 from muntin.runtime import longest_text
@@ -317,9 +318,14 @@ def _remarks(
         # Most texts settle nothing, and are not worth being parted into sentences.
         for line in entry.text.split("\n") if is_settling(entry.text) else ():
             for sentence in sentences(line) if is_settling(line) else ():
-                if is_settling(sentence):
+                if is_settling(sentence) and not _leaves_open(sentence):
                     said = _cut(sentence)
                     yield ("said" if entry.role == "user" else "noted"), said, "settled"
+
+
+def _leaves_open(sentence: str) -> bool:
+    """Return whether a sentence asks for something or only introduces what follows it."""
+    return sentence.rstrip().endswith(":") or asks_something(sentence)
 
 
 def _answered(entry: DigestEntry, calls: dict[object, DigestEntry]) -> DigestEntry | None:

@@ -29,7 +29,10 @@ _WORDLIKE = r"0-9A-Za-z_\u00c0-\u0dff\u10a0-\u10ff\u1200-\u177f\u1e00-\u1fff"
 value in 編號W37号 is W37."""
 _STARTS = rf"{_WORDLIKE}#@/~$€£¥."
 _GOES_ON = rf"{_STARTS}%+\-&?*"
-_TOKEN = re.compile(rf"[{_STARTS}][{_GOES_ON}]*(?::(?:\d|//)[{_GOES_ON}]*)*")
+_TOKEN = re.compile(
+    rf"[{_STARTS}][{_GOES_ON}]*(?:(?::(?:\d|//)|(?<=\d),(?=\d{{3}}(?!\d)))[{_GOES_ON}]*)*"
+)
+"""A colon goes on before a digit or a path, a comma between groups of three digits."""
 _NO_TOKEN = rf"[^{_STARTS}]*+"
 _VALUE_TOKEN = re.compile(
     rf"{_NO_TOKEN}(?:([A-Za-z][a-z]*+)[.?+\-&*/]*+(?![{_GOES_ON}]|:\d|://){_NO_TOKEN})*+"

@@ -34,7 +34,7 @@ from muntin.runtime import longest_text
 from muntin.text import FactKind, facts_of, is_settling, sentences, values_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ("DigestEntry", "digest")
 
@@ -76,6 +76,10 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 _HEX = re.compile(
     r"(?=[0-9a-fA-F-]*\d)(?=[0-9-]*[a-fA-F])(?:0x)?[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*"
 )
+_LABEL_REACH = 38
+"""Characters behind a label up to which values share it."""
+_WORDY = re.compile(r"[^\W\d_]{3}")
+"""A value with a word in it: behind it, another value would seem to be named by that word."""
 _LONGEST_REMARK = 200
 """Characters of a failure or a statement; a quotation, not a transcript."""
 _EDGE = 600
@@ -290,7 +294,25 @@ class _Table:
         for item in sorted(items, key=attrgetter("order")):
             lines.setdefault(item.group, []).append(item)
         ordered = sorted(lines.values(), key=lambda line: line[-1].order)
-        return "\n".join(", ".join(map(str, line)) for line in ordered)
+        return "\n".join(_joined(ordered))
+
+
+def _joined(lines: Iterable[Sequence[_Item]]) -> Iterator[str]:
+    """Write lines of items; neighbours that are one number each share the label of the first."""
+    written, label, reach = "", "", 0
+    for line in lines:
+        one = line[0]
+        short = len(line) == 1 and one.label and not _WORDY.search(one.value)
+        reach += len(one.value) + 2
+        if short and one.label == label and reach <= _LABEL_REACH:
+            written += f", {one.value}"
+            continue
+        if written:
+            yield written
+        written = ", ".join(map(str, line))
+        label, reach = (one.label, len(one.value)) if short else ("", 0)
+    if written:
+        yield written
 
 
 def _shape_of(value: str) -> str:

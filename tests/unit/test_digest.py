@@ -41,7 +41,7 @@ def test_the_newest_fact_stands_last() -> None:
     """Models read the end of a note as the present."""
     entries = [DigestEntry(role="user", text=f"ticket T-{n}00 please") for n in range(1, 5)]
     shown = digest(entries, max_tokens=100)
-    assert [line[-5:] for line in shown.splitlines()] == ["T-100", "T-200", "T-300", "T-400"]
+    assert shown == "ticket: T-100, T-200, T-300, T-400"
 
 
 def test_what_is_used_again_stays_before_what_was_only_shown() -> None:
@@ -175,7 +175,7 @@ def test_a_larger_budget_uses_it() -> None:
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_the_most_facts_that_fit_are_found_in_few_tries(power: int) -> None:
     """Every try writes and counts a digest; uneven facts must not cost a hundred of them."""
-    entries = [DigestEntry(role="tool", text=f"ticket T-{n}00") for n in range(1, 300)]
+    entries = [DigestEntry(role="tool", text=f"ticket TIC-{n}00") for n in range(1, 300)]
     for most in (0, 1, 2, 50, 298, 299, 400):
         tried: list[int] = []
 
@@ -185,7 +185,7 @@ def test_the_most_facts_that_fit_are_found_in_few_tries(power: int) -> None:
             return int(facts**power)
 
         shown = digest(entries, max_tokens=most**power, counter=cost)
-        assert shown.count("T-") == min(most, len(entries))
+        assert shown.count("TIC-") == min(most, len(entries))
         assert len(tried) <= 24
         assert max(tried) <= max(1, 2 * most)
 
@@ -217,3 +217,53 @@ def test_an_open_channel_leaves_little_beside_its_newest_lines() -> None:
     shown = digest(entries, max_tokens=300)
     assert 0 < count_tokens(shown) <= 30
     assert shown.endswith("driver-59.9.1")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Please confirm if you would like to proceed.",
+        "To confirm, you would like to:",
+        "Would you prefer another flight instead?",
+    ],
+)
+def test_a_question_of_the_assistant_is_not_noted(sentence: str) -> None:
+    """It settles nothing, and it takes the tokens of an id that a later call needs."""
+    assert digest([DigestEntry(role="assistant", text=sentence)], max_tokens=100) == ""
+
+
+def test_what_the_assistant_decided_is_noted() -> None:
+    """Only questions are left out."""
+    said = DigestEntry(role="assistant", text="We decided to ship by rail.")
+    assert digest([said], max_tokens=100) == "noted: We decided to ship by rail."
+
+
+def test_neighbouring_numbers_share_a_label() -> None:
+    """A label before each of many ids takes the tokens of other ids."""
+    rows = [{"item_id": f"{number}"} for number in range(1000007, 1000012)]
+    entry = DigestEntry(role="tool", tool="list_items", text=json.dumps(rows))
+    shown = digest([entry], max_tokens=200)
+    assert shown == ("item_id: 1000007, 1000008, 1000009, 1000010\nitem_id: 1000011")
+
+
+def test_values_with_words_keep_a_label_each() -> None:
+    """Behind such a value another one would seem to be named by it."""
+    rows = [{"path": "src/engine.py"}, {"path": "src/signal.py"}]
+    entry = DigestEntry(role="tool", tool="list_files", text=json.dumps(rows))
+    assert digest([entry], max_tokens=200) == "path: src/engine.py\npath: src/signal.py"
+
+
+def test_the_question_brings_the_record_that_it_names() -> None:
+    """Without it, the newest of many records take the place of the one that is asked for."""
+    kinds = ["Grill", *(f"Part {number}" for number in range(40))]
+    rows = [
+        DigestEntry(
+            role="tool",
+            tool="get_item",
+            text=json.dumps({"name": kind, "item_id": f"{1000007 + at}", "price": 9.25 + at}),
+        )
+        for at, kind in enumerate(kinds)
+    ]
+    assert "9.25" not in digest(rows, max_tokens=160)
+    shown = digest(rows, max_tokens=160, asked="What did I pay for all the grills?")
+    assert "name: Grill, item_id: 1000007, price: 9.25" in shown

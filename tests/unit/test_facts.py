@@ -140,3 +140,18 @@ def test_facts_are_values() -> None:
 def test_decisions_and_rules_are_known_by_their_words(sentence: str, settles: object) -> None:
     """What was settled must survive, in more than one language."""
     assert is_settling(sentence) is settles
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("It costs $1,023 today.", ["$1,023"]),
+        ("There are 1,234,567 rows.", ["1,234,567"]),
+        ("It costs 1,023.50 now.", ["1,023.50"]),
+        ("Take 12, 13 and 14.", ["12", "13", "14"]),
+        ("See 77,1234 there.", ["77", "1234"]),
+    ],
+)
+def test_groups_of_three_digits_are_one_number(text: str, values: list[str]) -> None:
+    """Half of an amount is another amount."""
+    assert [fact.value for fact in facts_of(text)] == values

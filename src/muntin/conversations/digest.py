@@ -31,7 +31,15 @@ from muntin.conversations.approvals import asks_something
 from muntin.conversations.summarize import ExtractiveSummarizer, is_open_channel
 from muntin.counting import TokenCounter, count_tokens
 from muntin.runtime import longest_text
-from muntin.text import FactKind, facts_of, is_settling, sentences, values_in
+from muntin.text import (
+    FactKind,
+    content_words,
+    facts_of,
+    is_settling,
+    sentences,
+    values_in,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -76,6 +84,10 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 _HEX = re.compile(
     r"(?=[0-9a-fA-F-]*\d)(?=[0-9-]*[a-fA-F])(?:0x)?[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*"
 )
+_NAMED = 1.6
+"""Worth that a record gains when the question names it."""
+_FEW_RECORDS, _NAMED_SHARE = 4, 0.1
+"""Number and share of records up to which a word of the question names some of them."""
 _LABEL_REACH = 38
 """Characters behind a label up to which values share it."""
 _WORDY = re.compile(r"[^\W\d_]{3}")
@@ -122,6 +134,7 @@ def digest(
     max_tokens: int,
     counter: TokenCounter = count_tokens,
     known: str = "",
+    asked: str = "",
 ) -> str:
     """Write what old entries leave behind, newest last, never above `max_tokens`.
 
@@ -132,6 +145,7 @@ def digest(
         max_tokens: Tokens the digest may take, by `counter` on the whole text.
         counter: Counts the text. It need not be additive.
         known: Text that stays in the context anyway: ids and dates in it are not repeated.
+        asked: What the user asks for now. A record that it names is worth more.
 
     Returns:
         Lines like `reservation_id: 4XGCCM, cabin: business`, and sentences of a long talk behind
@@ -150,7 +164,7 @@ def digest(
     #> failed: cancel #W37: Error: order is already delivered
     ```
     """
-    table = _Table(entries, known=set(values_in(known)))
+    table = _Table(entries, known=set(values_in(known)), asked=asked)
     ranked = table.ranked()
     if not _is_talk(entries):
         return _written(table, ranked, max_tokens, counter)
@@ -208,7 +222,7 @@ class _Item:
 class _Table:
     """Everything worth saying about some entries, each thing once."""
 
-    def __init__(self, entries: Sequence[DigestEntry], known: set[str]) -> None:
+    def __init__(self, entries: Sequence[DigestEntry], known: set[str], asked: str) -> None:
         self._items: dict[object, _Item] = {}
         self._order = 0
         self._entries = len(entries)
@@ -223,6 +237,7 @@ class _Table:
             for label, remark, kind in _remarks(entry, calls):
                 self._add_remark(label, remark, kind, at)
         self._known = known
+        self._asked = {_singular(word) for word in content_words(asked)}
 
     def _add_facts(self, text: str, at: int, uses: int) -> None:
         items, order = self._items, self._order
@@ -258,6 +273,8 @@ class _Table:
             if item.mentions > 1:
                 item.worth += _MENTION * math.log2(item.mentions)
         self._discount_noise()
+        if self._asked:
+            self._raise_named()
         for item in items:
             if item.head and item.kind in ("number", "word"):
                 head = self._items.get(item.head)
@@ -270,6 +287,23 @@ class _Table:
             if item.value not in self._known and (item.uses or _shape_of(item.value) != "clock")
         ]
         return sorted(new, key=attrgetter("worth", "order"), reverse=True)
+
+    def _raise_named(self) -> None:
+        """Raise the worth of records that the question names by one of their values."""
+        named: dict[tuple[str, ...], list[_Item]] = {}
+        heads: set[str] = set()
+        for item in self._items.values():
+            if not item.head:
+                continue
+            heads.add(item.head)
+            said = tuple(_singular(word) for word in words(item.value))
+            if said and item.value != item.head and self._asked.issuperset(said):
+                named.setdefault(said, []).append(item)
+        most = max(_FEW_RECORDS, _NAMED_SHARE * len(heads))
+        raised = {item.head for found in named.values() if len(found) <= most for item in found}
+        for item in self._items.values():
+            if item.head in raised or item.value in raised:
+                item.worth += _NAMED
 
     def _discount_noise(self) -> None:
         """Lower the worth of what only counts up or is random in each line of a log.
@@ -295,6 +329,11 @@ class _Table:
             lines.setdefault(item.group, []).append(item)
         ordered = sorted(lines.values(), key=lambda line: line[-1].order)
         return "\n".join(_joined(ordered))
+
+
+def _singular(word: str) -> str:
+    """Take the ending of a plural from a word."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
 def _joined(lines: Iterable[Sequence[_Item]]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from muntin.conversations.fitting.entries import (
     newest_entries,
     transcript_line,
 )
+from muntin.conversations.fitting.recalling import question_of
 from muntin.conversations.fitting.rule_section import rules_of_what_is_out
 from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
 from muntin.runtime import Flow, Same, window_of
@@ -69,10 +70,13 @@ def facts_of_units(
         return "", 0
 
     told = [draft.measured[index] for index in indices]
-    written = draft.counts.recall(left, told)
+    asked = question_of(draft, plan)
+    key = (left, asked)
+    written = draft.counts.recall(key, told)
     if written is None:
-        written = _digest(digested(draft, indices, left), left, draft.counter, "")
-        draft.counts.remember(left, told, written)
+        entries = digested(draft, indices, left)
+        written = _digest(entries, left, draft.counter, asked=asked)
+        draft.counts.remember(key, told, written)
     return written
 
 
@@ -92,7 +96,12 @@ class _ByLine:
 
 
 def _digest(
-    entries: Sequence[DigestEntry], max_tokens: int, counter: TokenCounter, known: str
+    entries: Sequence[DigestEntry],
+    max_tokens: int,
+    counter: TokenCounter,
+    *,
+    asked: str,
+    known: str = "",
 ) -> tuple[str, int]:
     """Write a digest that fits by the real counter, having counted little more than once.
 
@@ -101,14 +110,14 @@ def _digest(
     """
     estimate, aim = _ByLine(counter), max_tokens
     for _ in range(_TRIES):
-        text = digest(entries, max_tokens=aim, counter=estimate, known=known)
+        text = digest(entries, max_tokens=aim, counter=estimate, known=known, asked=asked)
         tokens = counter(text) if text else 0
         if tokens <= max_tokens:
             return text, tokens
         aim -= tokens - max_tokens + 1
         if aim < 1:
             break
-    text = digest(entries, max_tokens=max_tokens, counter=counter, known=known)
+    text = digest(entries, max_tokens=max_tokens, counter=counter, known=known, asked=asked)
     return text, counter(text) if text else 0
 
 
@@ -200,7 +209,9 @@ def tell_less(draft: Draft, plan: Plan, most: int) -> None:
     left = most - draft.counter(heading) - FRAMING_TOKENS - 1
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = digested(draft, indices, left) if left > 0 else []
-    write_note(draft, plan, _digest(entries, left, draft.counter, "")[0] if entries else "")
+    asked = question_of(draft, plan)
+    text = _digest(entries, left, draft.counter, asked=asked)[0] if entries else ""
+    write_note(draft, plan, text)
 
 
 def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
@@ -215,6 +226,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = [*digested(draft, indices, left), *digested(draft, cut, left)]
     known = "\n".join(draft.current_results(cut))
-    text, _ = _digest(entries, left, draft.counter, known)
+    asked = question_of(draft, plan)
+    text, _ = _digest(entries, left, draft.counter, asked=asked, known=known)
     if text:
         write_note(draft, plan, text)

@@ -264,6 +264,6 @@ def test_the_question_brings_the_record_that_it_names() -> None:
         )
         for at, kind in enumerate(kinds)
     ]
-    assert "9.25" not in digest(rows, max_tokens=160)
+    assert "Grill" not in digest(rows, max_tokens=160)
     shown = digest(rows, max_tokens=160, asked="What did I pay for all the grills?")
     assert "name: Grill, item_id: 1000007, price: 9.25" in shown

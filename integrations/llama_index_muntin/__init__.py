@@ -15,7 +15,7 @@ except ImportError as _missing:
 
 from llama_index_muntin._conversion import from_muntin, to_muntin
 from llama_index_muntin._models import tokenizer_of
-from llama_index_muntin._nodes import candidate_of, node_of
+from llama_index_muntin._nodes import PlacementWarning, candidate_of, node_of
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.agents import with_window
 from llama_index_muntin.ledger import WindowLedger
@@ -39,6 +39,7 @@ __all__ = (
     "LLMSummarizer",
     "MuntinMemoryBlock",
     "NodesChosenEvent",
+    "PlacementWarning",
     "RetrieverSource",
     "WindowLedger",
     "candidate_of",

@@ -20,7 +20,7 @@ from llama_index.core.schema import MetadataMode
 from pydantic import Field, PrivateAttr
 
 from llama_index_muntin._models import counter_named, counter_of
-from llama_index_muntin._nodes import NodeVectors, candidate_of, choose
+from llama_index_muntin._nodes import NodeVectors, candidate_of, choose, watch
 from llama_index_muntin.ledger import WindowLedger
 from muntin.adapting import check_given, construct
 from muntin.config import ContextConfig
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
+    from llama_index_muntin._nodes import Vectors
     from muntin.passages import Candidate, Embedding
     from muntin.report import AssemblyReport
 
@@ -189,10 +190,11 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         self,
         nodes: Sequence[NodeWithScore],
         query: QueryBundle | None,
-        vectors: Sequence[Embedding | None],
+        vectors: Vectors,
         asked: Embedding | None,
     ) -> list[NodeWithScore]:
         question = "" if query is None else query.query_str
+        budget = self._budget(question)
         with self.callback_manager.event(
             CBEventType.RERANKING,
             payload={
@@ -203,10 +205,10 @@ class BudgetPostprocessor(BaseNodePostprocessor):
             },
         ) as event:
             choice = choose(
-                Gathered(candidates={_SOURCE: _candidates(nodes, vectors)}),
+                Gathered(candidates={_SOURCE: _candidates(nodes, vectors.of_nodes)}),
                 question=question,
                 query_embedding=asked,
-                budget=self._budget(question),
+                budget=budget,
                 config=self._config(),
                 ordering=self.order,
                 top_k=self.top_n,
@@ -218,6 +220,7 @@ class BudgetPostprocessor(BaseNodePostprocessor):
         if self._room is not None:
             self._room.charge_context(question, choice.report.used)
         self._report = choice.report
+        watch(question, choice.nodes, budget, self._count)
         _dispatcher.event(ReRankEndEvent(nodes=choice.nodes))
         account = None if self.ledger is None else self.ledger.to_dict()
         _dispatcher.event(
@@ -273,10 +276,10 @@ def _candidates(
     )
 
 
-def _notes(nodes: Sequence[NodeWithScore], vectors: Sequence[Embedding | None]) -> list[str]:
+def _notes(nodes: Sequence[NodeWithScore], vectors: Vectors) -> list[str]:
     """Return notes for the report on how nodes were compared."""
-    notes: list[str] = []
-    bare = sum(vector is None for vector in vectors)
+    notes: list[str] = [vectors.note] if vectors.note else []
+    bare = sum(vector is None for vector in vectors.of_nodes)
     if bare and len(nodes) > 1:
         notes.append(f"{bare} of {len(nodes)} nodes have no vector: they were compared by words")
     strange = sum(

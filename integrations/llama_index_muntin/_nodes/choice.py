@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from muntin.passages import AnyGiven, Candidate, Embedding, Gathered
     from muntin.report import AssemblyReport
 
-__all__ = ("Choice", "NodeLayout", "choose")
+__all__ = ("Choice", "NodeLayout", "choose", "tokens_of")
 
 _ALL_GIVEN = (
     "every node is in the conversation already; the best one is returned again, because an engine "
@@ -130,6 +130,15 @@ def choose(
     if chosen.shortfall is not None:
         raise chosen.shortfall
     return Choice([node_of(candidate) for candidate in chosen.candidates], chosen.report)
+
+
+def tokens_of(nodes: Sequence[NodeWithScore], counter: TokenCounter) -> int:
+    """Count nodes as a synthesizer sends them, with their media."""
+    texts = (
+        found.node.get_content(metadata_mode=MetadataMode.LLM).strip() + mark_of_media(found.node)
+        for found in nodes
+    )
+    return PricedCounter(counter)("\n\n".join(texts))
 
 
 def _lighter(

@@ -8,17 +8,22 @@ sent.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.agent.workflow import CodeActAgent, ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from llama_index_muntin._agents.conclusion import ForcedAnswer, is_forced_next
+from llama_index_muntin._agents.conclusion import (
+    ForcedAnswer,
+    StructuredAnswer,
+    ends_next,
+    is_forced_next,
+)
 from llama_index_muntin._agents.guard import GuardedContext, Overrun
 from llama_index_muntin._agents.question import restored, with_question, without_repeat
 from llama_index_muntin._agents.steps import Steps, steps_of
-from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive
+from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive, refusal_of
 from muntin.conversations import FittedMessages
 from muntin.counting import count_messages
 from muntin.errors import ContextWindowExceeded
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from llama_index.core.agent.workflow import AgentOutput
     from llama_index.core.memory import BaseMemory
 
+    from muntin.adapting import Policy
     from muntin.counting import NamedCounter
     from muntin.report import AssemblyReport
     from muntin.tool_results import ToolResultStore
@@ -60,7 +66,6 @@ class StepFitter:
         self._counter = counter
         self._store = store
         self._added = 0
-        self._sent: RequestAccount
         self.last: FittedMessages[list[Any]] | None = None
 
     def of(self, agent: Any) -> StepFitter:
@@ -81,7 +86,7 @@ class StepFitter:
         tools: Sequence[Any],
         memory: BaseMemory,
     ) -> AgentOutput:
-        """Take one step within the budget.
+        """Take one step within the budget; a request that is refused for its size is made smaller.
 
         Raises:
             ContextWindowExceeded: What must be kept, or what the agent adds, is over the budget.
@@ -91,19 +96,31 @@ class StepFitter:
         schemas = self._steps.schemas(tools)
         given = await restored(without_repeat(llm_input), memory, asked)
         added, sent = self._added, 0
+        request: _Request | None = None
+        refused = False
         for _ in range(_TRIES):
-            messages, shown, planned = await self._fit(given, items, schemas, asked, added)
+            if request is None:
+                request = await self._planned(given, items, schemas, asked, added)
+            messages, shown, planned = self._shown(request)
             guarded = GuardedContext(ctx, self._steps.key, shown, self._check(schemas))
             try:
                 output = await step(guarded, messages, tools, memory)
             except Overrun as over:
                 sent = over.tokens
                 added = max(added, sent - planned) + 1
+                request = None
+                continue
+            except Exception as error:
+                if refused:
+                    raise
+                request, refused = await self._after(error, request), True
                 continue
             self._added = max(0, (guarded.sent or planned) - planned)
-            self.last = _accounted(self._sent, self._added)
+            self.last = _accounted(request.account, self._added)
             if await is_forced_next(ctx):
                 await self._hand_over(ctx, memory)
+            elif await ends_next(ctx, output):
+                await self._structure(ctx, memory)
             return output
         raise ContextWindowExceeded(
             "what the agent adds to its messages", needed=sent, available=self._budget
@@ -118,31 +135,67 @@ class StepFitter:
 
         return check
 
-    async def _fit(
+    async def _planned(
         self,
         given: Sequence[ChatMessage],
         items: Sequence[Any],
         schemas: Sequence[Any],
         asked: str | None,
         added: int,
-    ) -> tuple[list[ChatMessage], list[Any], int]:
-        """Fit conversation and steps; return the messages, the steps to show, and their tokens."""
+    ) -> _Request:
+        """Decide what is sent of conversation and steps."""
         if self._budget - added < 1:
             raise ContextWindowExceeded(
                 "what the agent adds to its messages", needed=added, available=self._budget
             )
         stand_ins, originals = with_question(given, asked)
         facts = self._keeper.facts(schemas=schemas, set_aside=added)
-        outgoing = await self._decided(facts, [*stand_ins, *self._steps.shown(items)])
-        self._sent = RequestAccount(facts=facts, outgoing=outgoing)
-        self.last = _accounted(self._sent, added)
-        back = [originals.get(id(message), message) for message in outgoing.messages]
-        kept, shown = self._steps.restored(back, items)
+        conversation = [*stand_ins, *self._steps.shown(items)]
+        outgoing = await self._run(
+            facts, conversation, self._keeper.policy(facts, conversation, None)
+        )
+        return _Request(
+            account=RequestAccount(facts=facts, outgoing=outgoing),
+            conversation=conversation,
+            originals=originals,
+            items=items,
+            added=added,
+        )
+
+    def _shown(self, request: _Request) -> tuple[list[ChatMessage], list[Any], int]:
+        """Return the messages of a request, the steps to show, and their tokens."""
+        outgoing = request.account.outgoing
+        self.last = _accounted(request.account, request.added)
+        back = [request.originals.get(id(message), message) for message in outgoing.messages]
+        kept, shown = self._steps.restored(back, request.items)
         return _behind_own_prompt(self._steps.agent, kept), shown, outgoing.tokens
 
-    async def _decided(self, facts: RequestFacts, messages: Sequence[Any]) -> Outgoing:
+    async def _after(self, error: Exception, request: _Request) -> _Request:
+        """Return the request after one that was refused for its size or its signed thinking.
+
+        Raises:
+            Exception: The given error, if another request would not help.
+        """
+        facts, outgoing = request.account.facts, request.account.outgoing
+        said = refusal_of(error, tokens=outgoing.tokens)
+        if said is not None and said.kind == "thinking":
+            unsigned = self._keeper.without_thinking(facts, request.conversation, outgoing)
+            if unsigned is not None:
+                return request.with_outgoing(unsigned)
+        if said is None or not said.is_overflow:
+            raise error
+        policy = self._keeper.after_refusal(facts, request.conversation, outgoing, said)
+        try:
+            smaller = await self._run(facts, request.conversation, policy)
+        except ContextWindowExceeded as exceeded:
+            raise error from exceeded
+        return request.with_outgoing(smaller)
+
+    async def _run(
+        self, facts: RequestFacts, messages: Sequence[Any], policy: Policy[Outgoing]
+    ) -> Outgoing:
         size = sum(one.characters for one in facts.counts.measure_all(messages))
-        return await adrive(self._keeper.policy(facts, messages, None), size=size)
+        return await adrive(policy, size=size)
 
     async def settle(self, ctx: Any, memory: BaseMemory) -> None:
         """Give steps to memory that the agent left in the context when it ended.
@@ -184,11 +237,49 @@ class StepFitter:
 
         async def fitted(messages: Sequence[ChatMessage], added: int) -> list[ChatMessage]:
             given = await restored(without_repeat(messages), memory, asked)
-            return (await self._fit(given, [], [], asked, added))[0]
+            return self._shown(await self._planned(given, [], [], asked, added))[0]
 
-        agent = self._steps.agent
-        taken = ForcedAnswer(ctx, memory, agent.system_prompt, asked, fitted, self._counter)
+        taken = ForcedAnswer(
+            ctx,
+            memory,
+            system_prompt=self._steps.agent.system_prompt,
+            asked=asked,
+            fit=fitted,
+            counter=self._counter,
+        )
         await ctx.store.set("memory", taken)
+
+    async def _structure(self, ctx: Any, memory: BaseMemory) -> None:
+        """Fit the request for a structured output, which the workflow makes of the memory."""
+        taken = StructuredAnswer(
+            ctx,
+            memory,
+            agent=self._steps.agent,
+            budget=self._budget,
+            counter=self._counter,
+            store=self._store,
+        )
+        await ctx.store.set("memory", taken)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """One request of an agent as it was decided."""
+
+    account: RequestAccount
+    """What is known of it, and what is sent."""
+    conversation: list[Any]
+    """What it was decided of."""
+    originals: dict[int, ChatMessage]
+    """Messages that pinned copies stand in for, by the identity of the copy."""
+    items: Sequence[Any]
+    """The steps as the agent keeps them."""
+    added: int
+    """Tokens that are set aside for what the agent adds."""
+
+    def with_outgoing(self, outgoing: Outgoing) -> _Request:
+        """Return the request with another decision."""
+        return replace(self, account=replace(self.account, outgoing=outgoing))
 
 
 def _accounted(request: RequestAccount, added: int) -> FittedMessages[list[Any]]:

@@ -7,9 +7,11 @@ stores with sync and async methods (`BaseChatStore`) and stores with async ones 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from llama_index.core.storage.chat_store import BaseChatStore
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
@@ -21,7 +23,7 @@ from muntin.runtime import adrive as adrive_flow
 from muntin.runtime import drive as drive_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from llama_index.core.base.llms.types import ChatMessage
 
@@ -34,8 +36,8 @@ ResultT = TypeVar("ResultT")
 class Call:
     """One call of a method that exists sync, async or both."""
 
-    method: str
-    """Name of the async method."""
+    method: str | None
+    """Name of the async method; `None` if there is none that works."""
     plain: str | None
     """Name of the sync method; `None` if there is none."""
     args: tuple[Any, ...]
@@ -48,14 +50,22 @@ Operation: TypeAlias = Generator[Call, Any, ResultT]
 
 def drive(target: object, operation: Operation[ResultT]) -> ResultT:
     """Run an operation with the sync methods of a target."""
-    return drive_flow(
-        operation, lambda call: getattr(target, call.plain or call.method)(*call.args)
-    )
+    return drive_flow(operation, lambda call: _method(target, call.plain or call.method)(*call.args))
 
 
 async def adrive(target: object, operation: Operation[ResultT]) -> ResultT:
     """Run an operation with the async methods of a target."""
-    return await adrive_flow(operation, lambda call: getattr(target, call.method)(*call.args))
+
+    def answer(call: Call) -> Awaitable[Any]:
+        if call.method is None:
+            return asyncio.to_thread(_method(target, call.plain), *call.args)
+        return _method(target, call.method)(*call.args)
+
+    return await adrive_flow(operation, answer)
+
+
+def _method(target: object, name: str | None) -> Callable[..., Any]:
+    return getattr(target, name or "")
 
 
 class StorePort(Protocol):
@@ -147,6 +157,66 @@ class _ChatStorePort:
             yield Call("adelete_messages", "delete_messages", (key,))
 
 
+class _DynamoPort(_ChatStorePort):
+    """A `DynamoDBChatStore`: its async methods cannot run, and its numbers are decimals.
+
+    The async methods use a table that is never made, so the sync ones are called, in a thread where
+    a loop is running. The database knows no floats and returns every number as a `Decimal`.
+    """
+
+    def read(self, key: str) -> Operation[list[ChatMessage]]:
+        found = yield Call(None, "get_messages", (key,))
+        return [_with_numbers(message, _plain) for message in found or []]
+
+    def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        for message in messages:
+            yield Call(None, "add_message", (key, _with_numbers(message, _decimal)))
+
+    def replace(self, key: str, messages: list[ChatMessage]) -> Operation[None]:
+        if messages:
+            written = [_with_numbers(message, _decimal) for message in messages]
+            yield Call(None, "set_messages", (key, written))
+        else:
+            yield Call(None, "delete_messages", (key,))
+
+
+def _with_numbers(message: ChatMessage, convert: Callable[[Any], Any]) -> ChatMessage:
+    """Copy a message with its numbers converted."""
+    return message.model_copy(
+        update={
+            "additional_kwargs": _walked(message.additional_kwargs, convert),
+            "blocks": [
+                block.model_copy(
+                    update={
+                        name: _walked(value, convert)
+                        for name, value in block
+                        if isinstance(value, dict | list)
+                    }
+                )
+                for block in message.blocks
+            ],
+        }
+    )
+
+
+def _walked(value: Any, convert: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _walked(one, convert) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_walked(one, convert) for one in cast("list[Any]", value)]
+    return convert(value)
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _decimal(value: Any) -> Any:
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
 def port_of(store: object) -> StorePort:
     """Return the operations on a store.
 
@@ -156,7 +226,12 @@ def port_of(store: object) -> StorePort:
     if isinstance(store, AsyncDBChatStore):
         return _DatabasePort(store)
     if isinstance(store, BaseChatStore):
-        return _ChatStorePort(store)
+        # By its name: the package of this store may not be installed.
+        return (
+            _DynamoPort(store)
+            if store.class_name() == "DynamoDBChatStore"
+            else _ChatStorePort(store)
+        )
     raise ConfigurationError(
         f"chat_store must be a BaseChatStore or an AsyncDBChatStore, got a {type(store).__name__}"
     )

@@ -125,6 +125,9 @@ class StoreMirror:
         else:
             try:
                 yield from self._port.replace(self._key, _copies(messages))
+            except GeneratorExit:  # the program ends: the next use puts it back
+                self._lost = before
+                raise
             except BaseException:
                 self._lost = before
                 yield from self._restore()

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import subprocess
+import sys
+import time
 import uuid
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,15 +17,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import MessagesState, StateGraph
 from llama_index.core.llms import ChatMessage
-from llama_index.storage.chat_store.postgres import PostgresChatStore
-from llama_index.storage.chat_store.redis import RedisChatStore
-from sqlalchemy import create_engine
-from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
-from sqlalchemy.orm import sessionmaker
-from sqlalchemy.pool import NullPool
 
+import chat_workers
+from chat_workers import LIMIT, chat_memory, work
 from langchain_muntin import context_window_node
-from llama_index_muntin import CompactingMemory
 from muntin import ToolResultStore, read_tool_result
 from service_stores import records
 
@@ -86,35 +87,55 @@ def test_a_conversation_goes_on_with_another_worker_and_its_originals(postgres_u
 def test_a_memory_goes_on_with_another_worker(kind: str, request: pytest.FixtureRequest) -> None:
     """The second worker must neither start an empty chat nor write over the first one's."""
     session = uuid.uuid4().hex[:8]
+    url = request.getfixturevalue(f"{kind}_url")
+    with (
+        chat_memory(kind, url, session) as first,
+        chat_memory(kind, url, session) as second,
+        chat_memory(kind, url, session) as third,
+    ):
+        for number in range(20):
+            first.put(ChatMessage(role="user", content=f"Where is order A-{number}?"))
+            first.put(ChatMessage(role="assistant", content=f"Order A-{number} left us."))
+        assert len(second.get_all()) == 40
+        second.put(ChatMessage(role="user", content="And the last one?"))
+        assert [message.content for message in third.get_all()][-2:] == [
+            "Order A-19 left us.",
+            "And the last one?",
+        ]
+        assert str(third.get()[-1].content) == "And the last one?"
 
-    def worker() -> CompactingMemory:
-        url = request.getfixturevalue(f"{kind}_url")
-        store: Any = None
-        if kind == "redis":
-            store = RedisChatStore(redis_url=url)
-        else:
-            # Sessions over engines that keep no connection, which nothing would close.
-            plain = create_engine(url.replace("://", "+psycopg://", 1), poolclass=NullPool)
-            asynchronous = create_async_engine(
-                url.replace("://", "+asyncpg://", 1), poolclass=NullPool
-            )
-            sessions: Any = async_sessionmaker(asynchronous)
-            store = PostgresChatStore(sessionmaker(plain), sessions, table_name="chats")
-        return CompactingMemory.from_defaults(token_limit=300, chat_store=store, session_id=session)
 
-    first = worker()
-    for number in range(20):
-        first.put(ChatMessage(role="user", content=f"Where is order A-{number}?"))
-        first.put(ChatMessage(role="assistant", content=f"Order A-{number} left the warehouse."))
-    second = worker()
-    assert len(second.get_all()) == 40
-    second.put(ChatMessage(role="user", content="And the last one?"))
-    third = worker()
-    opened = [first, second, third]
-    assert [message.content for message in third.get_all()][-2:] == [
-        "Order A-19 left the warehouse.",
-        "And the last one?",
-    ]
-    assert str(third.get()[-1].content) == "And the last one?"
-    for memory in opened if kind == "redis" else []:
-        memory.chat_store._redis_client.close()
+@pytest.mark.parametrize("puts", [30, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+def test_two_processes_put_read_and_fold_one_conversation(
+    kind: str, puts: int, request: pytest.FixtureRequest
+) -> None:
+    """Two workers behind a load balancer wrote over each other's messages."""
+    session = uuid.uuid4().hex[:8]
+    url = request.getfixturevalue(f"{kind}_url")
+    with chat_memory(kind, url, session) as memory:
+        memory.put(ChatMessage(role="user", content="first"))  # makes the table
+        # Redis' async connections belong to a loop that ends; in the other process nothing minds.
+        mode = "async" if kind == "redis" else "sync"
+        other = subprocess.Popen(
+            [sys.executable, chat_workers.__file__, kind, url, session, "other", str(puts), mode],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        while len(memory.get_all()) == 1 and other.poll() is None:
+            time.sleep(0.05)  # until the other process has begun
+        own = work(memory, "own", puts, is_async=mode == "sync")
+        seen = {"own": asyncio.run(own)}
+        seen["other"] = json.loads(other.communicate(timeout=500)[0])
+    with chat_memory(kind, url, session) as memory:
+        kept = [str(message.content) for message in memory.get_all()]
+
+    assert len(kept) == 2 * puts + 1
+    for name, one in seen.items():
+        texts = [f"{name} {number}: order A-{number} is on its way." for number in range(puts)]
+        assert [text for text in kept if text.startswith(f"{name} ")] == texts
+        assert one["lost"] == 0, "a worker reads at once what it put"
+        assert one["folds"] > 0
+        assert one["largest"] <= LIMIT
+    turns = [text.split()[0] for text in kept[1:]]
+    assert any(one != other for one, other in pairwise(turns[5:-5])), "they wrote at one time"

@@ -50,7 +50,9 @@ Operation: TypeAlias = Generator[Call, Any, ResultT]
 
 def drive(target: object, operation: Operation[ResultT]) -> ResultT:
     """Run an operation with the sync methods of a target."""
-    return drive_flow(operation, lambda call: _method(target, call.plain or call.method)(*call.args))
+    return drive_flow(
+        operation, lambda call: _method(target, call.plain or call.method)(*call.args)
+    )
 
 
 async def adrive(target: object, operation: Operation[ResultT]) -> ResultT:

@@ -3,13 +3,13 @@
 What is sent is decided right before each model call, where the system message, the final tools,
 the answer's schema and the model are known. The history in the state is not changed, unless
 `trim_state` asks for it. A tool result that is too large is stored and shortened before it enters
-the state, and a tool reads the rest back. What was decided and learned is in private state, so a
-checkpointer keeps it.
+the state, and a tool reads the rest back. What was decided and learned is kept in `store` and not
+in the state, so that checkpoints and streams do not contain it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 try:
     from langchain.agents.middleware.types import (
@@ -18,7 +18,6 @@ try:
         ExtendedModelResponse,
         ModelRequest,
         ModelResponse,
-        PrivateStateAttr,
     )
 except ModuleNotFoundError as missing:
     if (missing.name or "").partition(".")[0] not in ("langchain", "langgraph"):
@@ -30,17 +29,16 @@ except ModuleNotFoundError as missing:
 
 from langchain_core.tools import StructuredTool
 
-from langchain_muntin._agents.events import thread_of_run
 from langchain_muntin._agents.provider import provider_limit
+from langchain_muntin._agents.remembered import ThreadRecords, place_of_run, thread_of_run
 from langchain_muntin._agents.retention import archived
-from langchain_muntin._agents.stored import unpacked
 from langchain_muntin._agents.tool_results import (
     ReadBackTool,
     capped,
     read_back_tool,
     refused_reading,
 )
-from langchain_muntin._agents.window import AgentWindow, lessons_of
+from langchain_muntin._agents.window import AgentWindow
 from langchain_muntin._shapes import pinned_copy
 from langchain_muntin._values.models import counter_of
 from langchain_muntin.summarizer import summarizer_for
@@ -73,28 +71,13 @@ if TYPE_CHECKING:
     from muntin.prompts import PromptRegistry
     from muntin.report import AssemblyReport
 
-__all__ = ("ContextWindowMiddleware", "ContextWindowState")
+__all__ = ("ContextWindowMiddleware",)
 
-_DECISION = "muntin_decision"
-_LEARNED = "muntin_learned"
 _NAME = "ContextWindowMiddleware"
 _ALIASES = {"max_tokens": "budget", "results": "store", "token_counter": "counter"}
-_Private = Annotated[dict[str, Any] | None, PrivateStateAttr]
 
 
-class ContextWindowState(AgentState[Any]):
-    """What the middleware keeps in an agent's state; hidden from its input and output.
-
-    A middleware with a name of its own has keys of its own: `muntin_decision_<name>`.
-    """
-
-    muntin_decision: NotRequired[_Private]
-    """The decision that holds: a few figures and where the rest of it is stored."""
-    muntin_learned: NotRequired[_Private]
-    """What usage taught about each model, and the newest budget."""
-
-
-class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
+class ContextWindowMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     r"""Send what fits: an agent that never overruns its window and forgets nothing.
 
     Put it late in the list of middleware, so that it sees what the others add; put prompt caching
@@ -119,9 +102,9 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             folded; `None` keeps their facts only and asks no model. When it fails, the facts stay.
         max_result_tokens: Tokens one tool result may take; `None` takes a quarter of the budget.
         tool_rules: A `ToolRule` by tool name: caps of its own, or results that stay whole.
-        store: Where originals of shortened results are kept. `None` makes one in memory, which
-            is lost when the process ends: with a persistent checkpointer, give a
-            `ToolResultStore.sqlite(...)`.
+        store: Where originals of shortened results, decisions and what usage taught are kept.
+            `None` makes one in memory, which is lost when the process ends: with a persistent
+            checkpointer, give a `ToolResultStore.sqlite(...)`.
         read_back: Whether the agent is given a tool that reads the originals. It reads only those
             whose ids are in its own conversation.
         compact_tool: Whether the agent is given a tool that asks for a compaction.
@@ -169,8 +152,6 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
     #> The disk is full. [True, True]
     ```
     """
-
-    state_schema = ContextWindowState
 
     def __init__(
         self,
@@ -220,11 +201,6 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         found: ToolResultStore | None = named.get("store")
         self.store = ToolResultStore.in_memory() if found is None else found
         self._name = name
-        own = "" if name == _NAME else f"_{name}"
-        decision_key, learned_key = _DECISION + own, _LEARNED + own
-        if own:
-            keys = {decision_key: _Private, learned_key: _Private}
-            self.state_schema = cast("Any", TypedDict)("ContextWindowState", keys, total=False)
         self._keeper = Keeper(
             window=window,
             budget=named.get("budget"),
@@ -256,8 +232,7 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
             keeper=self._keeper,
             store=self.store,
             reading=self._reading,
-            decision_key=decision_key,
-            learned_key=learned_key,
+            records=ThreadRecords(self.store, name),
             restate=restate,
             read_back=read_back,
             tell_model=tell_model,
@@ -374,17 +349,16 @@ class ContextWindowMiddleware(AgentMiddleware[ContextWindowState, Any, Any]):
         if not isinstance(tool, ReadBackTool) or tool.store is not self.store:
             return None
         messages = value_of(request.state, "messages") or ()
-        saved = unpacked(value_of(request.state, self._window.decision_key), self.store)
-        return refused_reading(request.tool_call, self._window.ids(messages, saved))
+        return refused_reading(request.tool_call, self._window.ids(messages))
 
     def _capped(
         self, request: ToolCallRequest, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
         if isinstance(request.tool, ReadBackTool):
             return result
-        learned = lessons_of(value_of(request.state, self._window.learned_key))
-        counter = self._keeper.counter_named(learned.get("model"))
-        return capped(result, self._cap, learned.get("budget"), counter)
+        facts = self._window.facts.get(place_of_run())
+        counter = self._keeper.counter_named(None if facts is None else facts.name)
+        return capped(result, self._cap, None if facts is None else facts.room, counter)
 
 
 _KEYWORDS = (

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 
-from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.events import Publish
+from langchain_muntin._agents.remembered import thread_of_run
 from langchain_muntin._agents.trim_arguments import TRIM_ARGUMENTS, Trimming
 from langchain_muntin._assembling.inputs import read_messages
 from langchain_muntin._shapes import pinned_copy

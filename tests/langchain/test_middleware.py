@@ -267,15 +267,11 @@ def test_a_resumed_thread_goes_on_where_it_was(tmp_path: Path) -> None:
             checkpointer=saver,
         )
         done = agent.invoke({"messages": [("user", "When?")]}, config)
-        state = agent.get_state(config).values
-
     assert first.refused == second.refused == []
     assert [m.text for m in second.sent[0].messages[: len(last)]] == [m.text for m in last]
     assert second.sent[0].messages[-1].text == "When?"
     assert len(done["messages"]) == 1 + 40 + 1 + 2
-    assert "muntin_decision" not in done
-    assert state["muntin_decision"]["covered"] < len(done["messages"])
-    assert state["muntin_learned"]["ratios"]["o200k_base"] == pytest.approx(1, abs=0.05)
+    assert list(done) == ["messages"]
 
 
 def test_a_resumed_thread_goes_on_in_the_async_door_too(tmp_path: Path) -> None:
@@ -511,12 +507,10 @@ def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool
     )
     config: Any = {"configurable": {"thread_id": "t1"}, **LIMIT}
     done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
-    state = agent.get_state(config).values
 
     assert (outer.name, inner.name) == ("ContextWindowMiddleware", "the inner one")
     assert model.refused == []
     assert max(request.tokens for request in model.sent) <= 3000
-    assert state["muntin_decision"]["budget"] > state["muntin_decision_the inner one"]["budget"]
     assert list(done) == ["messages"]
 
 
@@ -532,7 +526,7 @@ def test_a_message_edited_in_the_state_is_sent_as_it_is_now() -> None:
         checkpointer=saver,
     )
     done = agent.invoke({"messages": [HumanMessage(TASK, id="task")]}, config)
-    assert agent.get_state(config).values["muntin_decision"] is not None
+    assert any(message.text.startswith("[Earlier") for message in model.sent[-1].messages)
     edited = TASK.replace("INV-20417", "INV-99999")
     agent.update_state(config, {"messages": [HumanMessage(edited, id="task")]})
     agent.invoke({"messages": [("user", "Again, please.")]}, config)

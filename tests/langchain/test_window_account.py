@@ -41,6 +41,8 @@ from muntin import ConfigurationError, ContextWindowExceeded, ToolResultStore
 from muntin.adapting import ToolRule
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Door
 
 LIMIT: Any = {"recursion_limit": 500}
@@ -381,22 +383,89 @@ def test_an_agent_inside_a_graph_finds_its_decision_again(door: Door) -> None:
     assert all(shared_prefix(a, b) == 1 for a, b in pairwise(sent))
 
 
-def test_the_private_state_is_small_and_not_in_the_output(door: Door) -> None:
+@pytest.mark.parametrize("mode", ["values", "updates", "debug", "checkpoints", "tasks"])
+def test_nothing_private_is_in_outputs_streams_or_checkpoints(door: Door, mode: Any) -> None:
     """A decision of 18 KB was written into every checkpoint and shown in front ends."""
     model = StrictChatModel(window=6000, replies=rounds(14))
+    saver = InMemorySaver()
     agent: Any = create_agent(
         model,
         tools=[tool(lambda key: prose(600, int(key[1:-2])))],
         middleware=[ContextWindowMiddleware()],
+        checkpointer=saver,
+    )
+    given = {"messages": [("user", TASK)]}
+
+    async def streamed() -> list[Any]:
+        parts = agent.astream(given, thread("t"), stream_mode=mode)
+        return [part async for part in parts]
+
+    if door.name == "sync":
+        parts = list(agent.stream(given, thread("t"), stream_mode=mode))
+    else:
+        parts = asyncio.run(streamed())
+    sent = [request.messages for request in model.sent]
+
+    assert model.refused == []
+    assert any(shared_prefix(a, b) < 1 for a, b in pairwise(sent))  # decisions were made
+    assert len(parts) > 14
+    assert not any("muntin_" in str(part) for part in parts)
+    assert list(agent.get_state(thread("t")).values) == ["messages"]
+    written = [name for one in saver.list(thread("t")) for _, name, _ in one.pending_writes or ()]
+    assert not any(name.startswith("muntin") for name in written)
+
+
+def test_another_process_goes_on_with_the_decision_and_the_ratio_in_the_store(
+    door: Door, tmp_path: Path
+) -> None:
+    """Without them a second worker pays for the recap again and overruns the window once more."""
+    asked: list[str] = []
+
+    def recap(text: str, instruction: str) -> str:
+        asked.append(text)
+        return "They went through the ledgers."
+
+    saver = InMemorySaver()
+    models = [StrictChatModel(window=6000, scale=1.3) for _ in range(4)]
+    for turn, model in enumerate(models):
+        middleware = ContextWindowMiddleware(
+            summarizer=recap, store=ToolResultStore.sqlite(tmp_path / "store.db")
+        )
+        agent: Any = create_agent(model, middleware=[middleware], checkpointer=saver)
+        given = [] if turn else talk(40)
+        messages = {"messages": [*given, HumanMessage(f"And {turn}?")]}
+        door(agent.invoke, agent.ainvoke, messages, thread("t"))
+    sent = [model.sent[0].messages for model in models]
+
+    assert all(model.refused == [] for model in models)
+    assert len(asked) == 1
+    assert all(shared_prefix(a, b) == 1 for a, b in pairwise(sent))
+
+
+def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(door: Door) -> None:
+    """A write for every step is a round trip to the database for every step."""
+    store = ToolResultStore.in_memory()
+    written: list[str] = []
+    write = store.records.write
+
+    def counted(key: str, *rest: Any) -> str:
+        if key.startswith("thread_"):
+            written.append(key)
+        return write(key, *rest)
+
+    store.records.write = counted
+    model = StrictChatModel(window=8000, replies=rounds(30))
+    agent: Any = create_agent(
+        model,
+        tools=[tool(lambda key: prose(500, int(key[1:-2])))],
+        middleware=[ContextWindowMiddleware(store=store)],
         checkpointer=InMemorySaver(),
     )
-    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
-    state = agent.get_state(thread("t")).values
-    hidden = {name: value for name, value in state.items() if name.startswith("muntin")}
+    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    decided = sum(shared_prefix(a.messages, b.messages) < 1 for a, b in pairwise(model.sent))
 
-    assert list(done) == ["messages"]
-    assert state["muntin_decision"]["covered"] > 0
-    assert len(json.dumps(hidden)) < 600
+    assert len(model.sent) == 31
+    assert 1 <= decided <= len(written) <= decided + 1
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from muntin.adapting import RequestAccount
 
-__all__ = ("DECISION_EVENT", "REQUEST_EVENT", "Publish", "thread_of_run")
+__all__ = ("DECISION_EVENT", "REQUEST_EVENT", "Publish")
 
 DECISION_EVENT = "muntin.decision"
 """Name of the custom event that carries the report of a new decision, in its written form."""
@@ -67,12 +67,6 @@ class Publish:
         report = self.account.outgoing.report
         if report is not None:
             yield DECISION_EVENT, report.to_dict()
-
-
-def thread_of_run() -> str:
-    """Return the thread of the current run; `""` if there is none."""
-    configurable: Any = ensure_config().get("configurable") or {}
-    return str(configurable.get("thread_id") or "")
 
 
 def _listening() -> RunnableConfig | None:

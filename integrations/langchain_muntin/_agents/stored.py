@@ -1,7 +1,7 @@
-"""Keep the private state small: the store holds the decision, the state holds its id.
+"""Write decisions and messages into the store, and read them back.
 
-A decision holds notes and shortened results: tens of thousands of characters in every checkpoint
-and in every streamed value. The state holds only the figures that show whether it is still valid.
+A decision holds notes and shortened results, tens of thousands of characters. They are stored under
+the hash of their content; a record holds only the figures that show whether it is still valid.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ __all__ = ("packed", "packed_messages", "unpacked", "unpacked_messages")
 _AT = "at"
 
 
-def packed(saved: Saved | None, store: ToolResultStore) -> Saved | None:
-    """Return a decision as the state holds it; whole if it cannot be stored."""
-    if saved is None:
-        return None
+def packed(saved: Saved, store: ToolResultStore) -> Saved | None:
+    """Return a decision as a record holds it; `None` if it cannot be stored."""
     send = [
         messages_to_dict([item])[0] if isinstance(item, BaseMessage) else item
         for item in saved["send"]
@@ -37,14 +35,14 @@ def packed(saved: Saved | None, store: ToolResultStore) -> Saved | None:
     except (StateError, TypeError):  # a full disk, or a message that JSON cannot hold
         at = None
     if at is None:
-        return saved
+        return None
     return {**{name: value for name, value in saved.items() if name != "send"}, _AT: at}
 
 
 def unpacked(saved: Any, store: ToolResultStore) -> Any:
     """Return a decision as it was made; `None` if what was stored is gone."""
     if not isinstance(saved, dict) or _AT not in saved:
-        return cast("Any", saved)
+        return None
     kept = cast("Mapping[str, Any]", saved)
     try:
         written: list[Any] = json.loads(store.get(str(kept[_AT])))

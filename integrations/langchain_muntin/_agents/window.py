@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,10 +10,15 @@ from langchain.agents.middleware.types import ExtendedModelResponse, ModelReques
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
-from langchain_muntin._agents.events import Publish, thread_of_run
+from langchain_muntin._agents.events import Publish
 from langchain_muntin._agents.provider import settings_for
+from langchain_muntin._agents.remembered import (
+    Remembered,
+    ThreadRecords,
+    place_of_run,
+    thread_of_run,
+)
 from langchain_muntin._agents.retention import trimmed
-from langchain_muntin._agents.stored import packed, unpacked
 from langchain_muntin._agents.tool_results import offered
 from langchain_muntin._shapes import SHAPE
 from langchain_muntin._values.models import ModelFacts, answer_schemas
@@ -34,8 +40,10 @@ if TYPE_CHECKING:
     from muntin.adapting import Keeper, Limit, Outgoing, Policy, RequestFacts, Restate
     from muntin.tool_results import ToolResultStore
 
-__all__ = ("AgentWindow", "lessons_of")
+__all__ = ("AgentWindow",)
 
+_PLACES = 1000
+"""Places whose facts are kept; the oldest are removed first."""
 _LINE_TOKENS = 32
 """Tokens set aside for the line that states how full the window is."""
 
@@ -50,10 +58,8 @@ class AgentWindow:
     """Keeps originals and decisions."""
     reading: ReadBackTool
     """The tool that reads originals."""
-    decision_key: str
-    """Key of the decision in the state."""
-    learned_key: str
-    """Key of what was learned in the state."""
+    records: ThreadRecords
+    """Keeps decisions and lessons of threads for other processes."""
     restate: Restate | None
     """Makes a state to put back of the agent's state."""
     read_back: bool
@@ -70,19 +76,24 @@ class AgentWindow:
     """The newest account of each thread."""
     asked: set[str] = field(default_factory=set[str])
     """Threads whose next request is compacted."""
+    facts: OrderedDict[str, RequestFacts] = field(default_factory=OrderedDict[str, "RequestFacts"])
+    """Facts of the newest request of each place, for the caps of tool results."""
 
     def call(self, request: ModelRequest[Any], handler: Any) -> Policy[ExtendedModelResponse[Any]]:
         state = cast("Mapping[str, Any]", request.state)
-        thread = thread_of_run()
-        saved = unpacked(state.get(self.decision_key), self.store)
-        request = self._with_tools(request, saved)
-        facts = self._facts(request, state)
+        thread, place = thread_of_run(), place_of_run()
+        remembered = self.records.load(place)
+        for decision in remembered.decisions:
+            self.keeper.decisions.add(decision)
+        request = self._with_tools(request)
+        facts = self._facts(request, remembered)
+        self._remember(place, facts)
         messages = _conversation(request)
         beside = carried_state(state, self.restate)
         outgoing = yield from self.keeper.policy(
             facts,
             messages,
-            saved,
+            remembered.newest,
             state=beside,
             thread=thread,
             asked=thread in self.asked,
@@ -96,14 +107,15 @@ class AgentWindow:
             yield self._published(facts, outgoing, request, thread)
             response = yield _Send(self._filled(request, facts, outgoing), handler)
         self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
-        update = self._update(state, facts, outgoing, saved)
+        self.records.save(place, remembered, outgoing.saved, self.keeper.lessons.ratios())
+        update: dict[str, Any] = {}
         if self.trim_state:
-            update |= self._trimmed(request, outgoing, cast("ModelResponse[Any]", response))
+            update = self._trimmed(request, outgoing, cast("ModelResponse[Any]", response))
         return ExtendedModelResponse(
             model_response=response, command=Command(update=update) if update else None
         )
 
-    def _with_tools(self, request: ModelRequest[Any], saved: Any) -> ModelRequest[Any]:
+    def _with_tools(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         if not self.read_back:
             return request
         reads = any(isinstance(message, ToolMessage) for message in request.messages)
@@ -112,18 +124,17 @@ class AgentWindow:
             self.reading,
             request.model,
             reads=reads,
-            named=reads and bool(self.ids(request.messages, saved)),
+            named=reads and bool(self.ids(_conversation(request))),
         )
         return request if tools is request.tools else request.override(tools=list(tools))
 
-    def ids(self, messages: Sequence[BaseMessage], saved: Any) -> frozenset[str]:
+    def ids(self, messages: Sequence[BaseMessage]) -> frozenset[str]:
         """Return the ids of originals that the conversation names, as it is sent."""
-        sent: Sequence[Any] = value_of(saved, "send") or ()
+        sent: Sequence[Any] = value_of(self.keeper.decisions.find(messages), "send") or ()
         written = [one for one in sent if isinstance(one, BaseMessage)]
         return named_ids([*messages, *written])
 
-    def _facts(self, request: ModelRequest[Any], state: Mapping[str, Any]) -> RequestFacts:
-        learned = lessons_of(state.get(self.learned_key))
+    def _facts(self, request: ModelRequest[Any], remembered: Remembered) -> RequestFacts:
         model = ModelFacts.of(request.model)
 
         def read() -> RequestFacts:
@@ -136,7 +147,7 @@ class AgentWindow:
             )
 
         facts = read()
-        return read() if self.keeper.lessons.recall(facts, learned.get("ratios")) else facts
+        return read() if self.keeper.lessons.recall(facts, remembered.ratios) else facts
 
     def _after(
         self,
@@ -204,21 +215,11 @@ class AgentWindow:
                 charged = usage["input_tokens"]
                 self.keeper.lessons.learn(facts, outgoing.tokens, charged, accepted=charged)
 
-    def _update(
-        self, state: Mapping[str, Any], facts: RequestFacts, outgoing: Outgoing, before: Any
-    ) -> dict[str, Any]:
-        """Return what changed of the private state."""
-        update: dict[str, Any] = {}
-        if outgoing.saved is not before:
-            update[self.decision_key] = packed(outgoing.saved, self.store)
-        learned = {
-            "ratios": self.keeper.lessons.ratios(),
-            "budget": facts.room,
-            "model": facts.name,
-        }
-        if learned != state.get(self.learned_key):
-            update[self.learned_key] = learned
-        return update
+    def _remember(self, place: str, facts: RequestFacts) -> None:
+        self.facts[place] = facts
+        self.facts.move_to_end(place)
+        while len(self.facts) > _PLACES:
+            self.facts.popitem(last=False)
 
     def _trimmed(
         self, request: ModelRequest[Any], outgoing: Outgoing, response: ModelResponse[Any]
@@ -228,7 +229,7 @@ class AgentWindow:
             return {}
         front = 0 if request.system_message is None else 1
         changes = trimmed(request.messages, outgoing.messages[front:], response.result, self.store)
-        return {} if changes is None else {"messages": changes, self.decision_key: None}
+        return {} if changes is None else {"messages": changes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,15 +244,6 @@ class _Send:
 
     async def ado(self) -> ModelResponse[Any]:
         return await self.handler(self.request)
-
-
-def lessons_of(learned: object) -> Mapping[str, Any]:
-    """Read what was learned; nothing if it is not what `_update` writes."""
-    match learned:
-        case {"ratios": dict(), "budget": int(), "model": str()}:
-            return cast("Mapping[str, Any]", learned)
-        case _:
-            return {}
 
 
 def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:

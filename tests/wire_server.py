@@ -118,18 +118,41 @@ _encoding = tiktoken.get_encoding
 
 
 def wire_tokens(body: dict[str, Any]) -> int:
-    """Count the prompt of a request: texts, calls as JSON, images, framing, tool schemas."""
-    encode = _encoding("o200k_base").encode_ordinary
+    """Count the prompt of a request: texts, calls, images, framing, tool schemas.
+
+    A call is counted as JSON with its id, its name and its arguments: the other keys of a call are
+    the same in every request and do not reach a model.
+    """
     given: Any = body.get("messages") or body.get("contents") or body.get("input") or []
     messages: list[Any] = [{"content": given}] if isinstance(given, str) else given
     system = [body[key] for key in ("system", "instructions", "systemInstruction") if key in body]
     total = 3
     for message in [*system, *messages]:
         total += 4 + sum(
-            _IMAGE if text is None else len(encode(text)) for text in _texts(message, is_top=True)
+            _IMAGE if text is None else _length(text) for text in _texts(message, is_top=True)
         )
     tools: list[Any] = body.get("tools") or []
-    return total + sum(len(encode(json.dumps(tool))) for tool in tools)
+    return total + sum(_tool_tokens(tool) for tool in tools)
+
+
+def _length(text: str) -> int:
+    return len(_encoding("o200k_base").encode_ordinary(text))
+
+
+def _tool_tokens(tool: dict[str, Any]) -> int:
+    """Count a tool by the formula in OpenAI's cookbook, other tools as JSON."""
+    function = tool.get("function")
+    if not isinstance(function, dict):
+        return _length(json.dumps(tool))
+    about = cast("dict[str, Any]", function)
+    total = 7 + 12 + _length(about["name"] + ":" + about.get("description", "").rstrip("."))
+    properties: dict[str, Any] = about["parameters"].get("properties", {})
+    total += 3 if properties else 0
+    for key, held in properties.items():
+        total += 3 + _length(f"{key}:{held['type']}:{held.get('description', '').rstrip('.')}")
+        if "enum" in held:
+            total += -3 + sum(3 + _length(one) for one in held["enum"])
+    return total
 
 
 _SKIPPED = frozenset((
@@ -137,10 +160,11 @@ _SKIPPED = frozenset((
     "thoughtSignature", "mimeType", "media_type", "index", "prefix", "is_error", "phase",
 ))  # fmt: skip
 _ARGUMENTS = ("input", "args")
+_MEDIA = ("image", "image_url", "input_image", "document", "file", "input_file")
 
 
 def _texts(value: Any, *, is_top: bool = False) -> Iterator[str | None]:
-    """Yield the texts of a message; `None` for an image."""
+    """Yield the texts of a message; `None` for an image or a document."""
     if isinstance(value, str):
         yield value
         return
@@ -151,8 +175,15 @@ def _texts(value: Any, *, is_top: bool = False) -> Iterator[str | None]:
     if not isinstance(value, dict):
         return
     block = cast("dict[str, Any]", value)
-    if block.get("type") in ("image", "image_url", "input_image") or "inlineData" in block:
+    if block.get("type") in _MEDIA or "inlineData" in block:
         yield None
+        return
+    function = block.get("function")
+    if block.get("type") == "function" and isinstance(function, dict):
+        called = cast("dict[str, Any]", function)
+        arguments = json.loads(called["arguments"] or "{}")
+        call = {"id": block["id"], "name": called["name"], "arguments": arguments}
+        yield json.dumps(call, separators=(",", ":"), ensure_ascii=False)
         return
     for key, one in block.items():
         if key in _ARGUMENTS and not is_top and isinstance(one, dict):

@@ -17,8 +17,8 @@ PNG = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
 def call(identifier: str) -> dict[str, Any]:
     function = {"name": "look", "arguments": "{}"}
-    return {"role": "assistant", "content": None,
-            "tool_calls": [{"id": identifier, "type": "function", "function": function}]}  # fmt: skip
+    called = {"id": identifier, "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [called]}
 
 
 def result(identifier: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_a_system_message_is_where_it_is_accepted(talk: list[dict[str, Any]], pl
 def test_a_placed_system_message_passes_the_validator() -> None:
     """What the rule allows has to be what the provider allows."""
     talk = [{"role": "user", "content": "Hello"}, {"role": "system", "content": "Be brief."},
-            {"role": "assistant", "content": "Hi"}, {"role": "user", "content": "Where?"}]  # fmt: skip
+            {"role": "assistant", "content": "Hi"}, {"role": "user", "content": "So?"}]  # fmt: skip
 
     assert arrange_roles(talk, system="placed") is talk
     check_anthropic({"max_tokens": 9, "messages": talk}, mid_system=True)
@@ -92,7 +92,7 @@ def test_a_placed_system_message_passes_the_validator() -> None:
         ("our-own-model", False, "anywhere"),
     ],
 )  # fmt: skip
-def test_the_rules_follow_from_the_name(name: str, alternate: bool, system: str) -> None:
+def test_the_rules_follow_from_the_name(name: str, *, alternate: bool, system: str) -> None:
     """A rule that has to be configured is forgotten by most."""
     rules = role_rules(name)
 

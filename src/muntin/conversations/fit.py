@@ -24,9 +24,11 @@ from muntin.conversations.fitting import Draft, FitRequest, require_room, shrink
 from muntin.conversations.reasoning import BoundReasoning, lighter_for
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import (
+    cache_marks,
     compaction_alone,
     first_change,
     from_compaction,
+    keep_cache_marks,
     newest_compaction,
     without_signed_thinking,
 )
@@ -151,7 +153,9 @@ def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
         origins = [given_at[at] for at in replaced.origins]
     draft = _draft(messages, request, read)
     if draft.total > request.limits.budget:
+        uncut = messages
         draft, messages, origins = yield from _smaller(draft, request, origins)
+        messages = _with_cache_marks(draft, uncut, messages)
     if replaced is not None:
         _tell_replaced(draft, [before[at] for at in replaced.dropped])
         lost = [given_at[at] for at in replaced.dropped]
@@ -163,6 +167,19 @@ def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
         turn_open=_turn_open(draft),
         account=lambda: _account(request, draft, out, origins),
     )
+
+
+def _with_cache_marks(draft: Draft, before: Sequence[Any], after: Sequence[Any]) -> Sequence[Any]:
+    """Return messages with the marks of a prompt cache that a cut took away; note it."""
+    marked = keep_cache_marks(before, after)
+    moved = sum(map(cache_marks, marked)) - sum(map(cache_marks, after))
+    if moved:
+        noun = "mark" if moved == 1 else "marks"
+        draft.notes.append(f"{moved} {noun} of the prompt cache moved to the last kept message")
+    lost = sum(map(cache_marks, before)) - sum(map(cache_marks, marked))
+    if lost > 0:
+        draft.notes.append(f"{lost} marks of the prompt cache lost: too few messages are left")
+    return marked
 
 
 def _draft(

@@ -30,6 +30,7 @@ from muntin.messages.framework_messages import (
     is_framework_text,
     register_framework_messages,
 )
+from muntin.messages.marks import cache_marks, keep_cache_marks
 from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
 from muntin.messages.repair import Mended, needs_repair, repair
 from muntin.messages.result_order import straight_order
@@ -101,6 +102,7 @@ __all__ = (
     "as_block",
     "binds",
     "bound_places",
+    "cache_marks",
     "canonical_json",
     "checks_prefix",
     "cleaned",
@@ -113,6 +115,7 @@ __all__ = (
     "in_flight",
     "is_blank",
     "is_framework_text",
+    "keep_cache_marks",
     "leading_system",
     "media_of",
     "needs_repair",

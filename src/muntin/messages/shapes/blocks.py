@@ -210,7 +210,7 @@ class BlockReader:
         elif kind == "search_result":
             self._texts.append(_text(block.get("title")))
             self.content(block.get("content"))
-        else:
+        elif "cachePoint" not in block:
             self._unknown.append((kind or "untyped", self._json(block)))
 
     def _told(self, kind: str, block: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from langchain_muntin._values.models import ModelFacts
 from muntin.adapting import ChatSummarizer
 from muntin.config import WindowBudgetConfig
 from muntin.conversations import ExtractiveSummarizer
-from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, checked_tokens, truncate_to_tokens
+from muntin.counting import REPLY_TOKENS, checked_tokens, framing_of, truncate_to_tokens
 from muntin.runtime import Summarizer, summarizer_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class ModelSummarizer(ChatSummarizer):
             else:
                 window, reserve = divided
                 given = window.tokens - max(reserve, max_tokens)
-        framing = 2 * FRAMING_TOKENS + REPLY_TOKENS
+        framing = 2 * framing_of(self._counter) + REPLY_TOKENS
         # Joined counts may differ from counts of parts by a few tokens: a little is left free.
         return max(int(0.97 * given) - self._counter(instruction) - framing, 1)
 

@@ -26,7 +26,7 @@ from llama_index_muntin._models import (
     reserve_of,
     window_of,
 )
-from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS, counter_name
+from muntin.counting import REPLY_TOKENS, counter_name, framing_of
 from muntin.errors import ConfigurationError, ContextWindowExceeded, StateCorruptError
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class WindowLedger:
         return f"WindowLedger({parts})"
 
     def _asked(self, query: str | None) -> int:
-        return 0 if query is None else self.counter(query) + FRAMING_TOKENS
+        return 0 if query is None else self.counter(query) + framing_of(self.counter)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WindowLedger:
         """Return the same ledger: a copied memory still shares the window."""
@@ -345,4 +345,4 @@ def _template_tokens(counter: TokenCounter) -> int:
     modules = (context, condense_plus_context)
     texts = [str(getattr(module, name, "")) for module in modules for name in known]
     padding = int(getattr(refine, "DEFAULT_RESPONSE_PADDING_SIZE", 0))
-    return max(map(counter, texts)) + padding + FRAMING_TOKENS + REPLY_TOKENS + _ROUNDING
+    return max(map(counter, texts)) + padding + framing_of(counter) + REPLY_TOKENS + _ROUNDING

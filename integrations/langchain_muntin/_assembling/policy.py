@@ -18,7 +18,7 @@ from langchain_muntin._shapes import MARK, marked
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.adapting import Fit, drive, mended
 from muntin.conversations import NEWEST
-from muntin.counting import FRAMING_TOKENS, REPLY_TOKENS
+from muntin.counting import REPLY_TOKENS
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import leading_system, newest_user
 from muntin.passages import given_among, read_given
@@ -222,7 +222,7 @@ class Assembly:
         sizes = [one.tokens for one in talk.measured]
         asked = newest_user(talk.views)
         fixed = sum(sizes[: leading_system(talk.views)]) + (0 if asked is None else sizes[asked])
-        overhead = self.tool_tokens + REPLY_TOKENS + FRAMING_TOKENS
+        overhead = self.tool_tokens + REPLY_TOKENS + self.counts.framing
         share = int(self.share * max(self.budget - overhead - fixed, 0))
         return max(self.budget - overhead - sum(sizes), share)
 

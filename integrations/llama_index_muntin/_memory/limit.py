@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from llama_index.core.memory.memory import DEFAULT_TOKEN_LIMIT
 
 from llama_index_muntin._models import reserve_of, window_of
-from muntin.counting import FRAMING_TOKENS
+from muntin.counting import framing_of
 from muntin.errors import ContextWindowExceeded
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class HistoryRoom:
         Raises:
             ContextWindowExceeded: Question and prefix leave nothing.
         """
-        asked = 0 if question is None else self._counter(question) + FRAMING_TOKENS
+        asked = 0 if question is None else self._counter(question) + framing_of(self._counter)
         rooms: list[int] = [] if self._limit is None else [self._limit]
         if self._ledger is not None:
             rooms.append(self._ledger.history_room(question) + asked)

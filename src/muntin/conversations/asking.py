@@ -21,8 +21,8 @@ from muntin.conversations.digest import digest
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import parts_of
 from muntin.counting import (
-    FRAMING_TOKENS,
     REPLY_TOKENS,
+    framing_of,
     is_exact,
     truncate_to_tokens,
 )
@@ -61,7 +61,6 @@ _LEAST_TEXT = 24
 """Tokens of text below which a request is not worth making."""
 _ONE_REQUEST = 0.95
 """Share of a request's text that lines may take: joined they may cost more than one by one."""
-_FRAMING = 2 * FRAMING_TOKENS + REPLY_TOKENS
 _EXACT, _INEXACT = 0.98, 0.90
 """Share of a window that is used, by whether the counter is exact: joined counts may differ."""
 _SENTENCE_SHARE = 2 / 3
@@ -238,7 +237,8 @@ class Asking:
         if self.max_output is not None:
             output = max(asked, min(self.max_output, self.window // 2))
         share = _EXACT if is_exact(self.counter) else _INEXACT
-        room = int(share * (self.window - output - _FRAMING)) - instruction
+        framing = 2 * framing_of(self.counter) + REPLY_TOKENS
+        room = int(share * (self.window - output - framing)) - instruction
         return room if self.max_input is None else min(room, self.max_input - instruction)
 
     def _bounded(self, text: str, most: int) -> str:

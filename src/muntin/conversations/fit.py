@@ -77,6 +77,8 @@ def fit_messages(  # noqa: D417 - the fields of the request are its arguments
             for the same old messages as long as `counts` remembers. `None` never asks a model.
         counter: Counts tokens: a function of a text, a model, or the name of a model or an
             encoding. `None` takes the counter of `model`, else `estimate_tokens`.
+        framing: Tokens around one message, by the chat template of the model. `None` takes those
+            of the counter: 4 for OpenAI's format, 5 for ChatML and Llama 3.
         store: Keeps the originals of results that are cut. `None` keeps none.
         prompts: Texts of notes and marks; `None` means the built-in English ones.
         note_role: Role of the note. `user` is accepted by every provider in every place.
@@ -336,6 +338,7 @@ def _account(
         """Fit the same messages into another budget, without asking a model."""
         other = replace(
             request, budget=budget, window=None, reserve=None, summarizer=None, counter=None,
+            framing=None,
             model=request.model_name, counts=request.measure,
         )  # fmt: skip
         return _without_model(_fitted(other)).report

@@ -16,7 +16,7 @@ from muntin.counting.charges.measured import Conversation, Measured
 from muntin.counting.charges.message_tokens import count_results, count_without_results
 from muntin.counting.charges.tool_schemas import count_tools
 from muntin.counting.checks import checked_counter, require_whole
-from muntin.counting.framing import REPLY_TOKENS, with_framing
+from muntin.counting.framing import REPLY_TOKENS, framing_of, with_framing
 from muntin.counting.tokens import count_tokens
 from muntin.errors import ConfigurationError
 from muntin.messages import shape_of
@@ -71,6 +71,11 @@ class MessageCounts:
         self._seen: list[Conversation] = []
         self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
+
+    @property
+    def framing(self) -> int:
+        """Tokens around one message, by the chat template of the counter."""
+        return framing_of(self.counter)
 
     def measure(self, message: Any) -> Measured:
         """Read and count a message, or recall what it cost.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from muntin.conversations.compaction.fold import covered_end, held_places
 from muntin.conversations.reasoning import BoundReasoning, Lighter
-from muntin.counting import FRAMING_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +45,7 @@ class Composer:
             return 0
         if not trail.recap_tokens:
             measured = self.counts.measure(self.note(trail, recap))
-            trail.recap_tokens = measured.tokens - FRAMING_TOKENS
+            trail.recap_tokens = measured.tokens - self.counts.framing
         return trail.recap_tokens
 
     def saved(self, trail: Trail, recap: Recap | None) -> int:

@@ -41,7 +41,7 @@ from muntin.conversations.protect import OPEN_SHARE
 from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
-from muntin.counting import FRAMING_TOKENS, counts_for
+from muntin.counting import counts_for
 from muntin.messages import bound_places, from_compaction
 from muntin.state import is_state_block
 
@@ -257,7 +257,7 @@ class Passes:
             if measured.view.role != "system" or self._kind_of(message, measured.view) != "said":
                 break
             lead += 1
-            lead_tokens += measured.tokens - FRAMING_TOKENS
+            lead_tokens += measured.tokens - self._counts.framing
         trail = self._memory.trail_of(messages[lead:])
         due = due_places(
             trail,

@@ -17,7 +17,6 @@ from hashlib import blake2b
 from operator import is_
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from muntin.counting import FRAMING_TOKENS
 from muntin.messages import Message
 from muntin.runtime import are_equal, remembered
 
@@ -189,7 +188,7 @@ class Trail:
             measured.shape,
             measured.view,
             digest_of(measured.view),
-            measured.tokens - FRAMING_TOKENS,
+            measured.tokens - self.counts.framing,
             self.kind_of(message, measured.view),
         )
 

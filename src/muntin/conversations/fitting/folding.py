@@ -32,7 +32,6 @@ from muntin.conversations.fitting.rule_section import tokens_of_rules
 from muntin.conversations.fitting.shortening import cap_for, cut_results, in_steps
 from muntin.conversations.fitting.units import cut_unit, least_of
 from muntin.conversations.recall import Newest
-from muntin.counting import FRAMING_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +99,7 @@ def fold(draft: Draft, plan: Plan, target: int, room: int, step: int) -> Flow[No
 
 def _cut_long(draft: Draft, plan: Plan, kept: Sequence[Unit], cap: int) -> None:
     """Cut the results over `cap` of the units that stay."""
-    long = [i for i in draft.results_over(cap + FRAMING_TOKENS) if i not in draft.changed]
+    long = [i for i in draft.results_over(cap + draft.counts.framing) if i not in draft.changed]
     if not long:
         return
     may_be_cut = {unit.first for unit in kept}
@@ -206,7 +205,7 @@ def _order(
     than it is.
     """
     units = draft.pick(marked)
-    sizes = draft.sizes_of_units(cap + FRAMING_TOKENS)[marked]
+    sizes = draft.sizes_of_units(cap + draft.counts.framing)[marked]
     space = plan.budget - draft.overhead
     place = sizes.cumsum().astype(np.float64)
     kinds = np.array([unit.kind for unit in units])

@@ -24,7 +24,7 @@ from muntin.conversations.fitting.entries import (
 )
 from muntin.conversations.fitting.recalling import question_of
 from muntin.conversations.fitting.rule_section import rules_of_what_is_out
-from muntin.counting import FRAMING_TOKENS, truncate_to_tokens
+from muntin.counting import truncate_to_tokens
 from muntin.runtime import Flow, Same, window_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def overhead_of_note(draft: Draft, plan: Plan, gone: Sequence[Unit]) -> int:
     heading = plan.prompts.render(
         "conversation.digest", count=sum(len(unit.indices) for unit in gone)
     )
-    return draft.counter(heading) + FRAMING_TOKENS + 2
+    return draft.counter(heading) + draft.counts.framing + 2
 
 
 def facts_of_units(
@@ -65,7 +65,7 @@ def facts_of_units(
     """Write the facts of some units within `allowance` tokens, heading included."""
     indices = [i for unit in folded for i in unit.indices]
     heading = plan.prompts.render("conversation.digest", count=len(indices))
-    left = allowance - draft.counter(heading) - FRAMING_TOKENS - 1
+    left = allowance - draft.counter(heading) - draft.counts.framing - 1
     if left <= 0 or not folded:
         return "", 0
 
@@ -125,7 +125,7 @@ def write_recap(draft: Draft, plan: Plan, facts: str) -> Flow[str]:
     """Put a recap next to the facts; without a usable one, keep the facts."""
     share = draft.allowance // 2
     gone = draft.folded()
-    if share < 4 * FRAMING_TOKENS or not gone:
+    if share < 4 * draft.counts.framing or not gone:
         return facts
     reply = yield from _retold(draft, plan, gone, share)
     if not reply:
@@ -206,7 +206,7 @@ def tell_less(draft: Draft, plan: Plan, most: int) -> None:
     """Write the note anew with facts for `most` tokens of it, or none when that is too little."""
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
     heading = f"{heading}\n{rules_of_what_is_out(draft, plan.budget, plan.prompts)}"
-    left = most - draft.counter(heading) - FRAMING_TOKENS - 1
+    left = most - draft.counter(heading) - draft.counts.framing - 1
     indices = [i for unit in draft.folded() for i in unit.indices]
     entries = digested(draft, indices, left) if left > 0 else []
     asked = question_of(draft, plan)
@@ -220,7 +220,7 @@ def retell(draft: Draft, plan: Plan, cut: Sequence[int], room: int) -> None:
         return
     heading = plan.prompts.render("conversation.digest", count=draft.messages_out)
     heading = f"{heading}\n{rules_of_what_is_out(draft, plan.budget, plan.prompts)}"
-    left = draft.note_tokens + room - draft.counter(heading) - FRAMING_TOKENS - 1
+    left = draft.note_tokens + room - draft.counter(heading) - draft.counts.framing - 1
     if left <= 0:
         return
     indices = [i for unit in draft.folded() for i in unit.indices]

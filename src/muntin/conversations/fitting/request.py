@@ -19,6 +19,7 @@ from muntin.counting import (
     counts_for,
     estimate_tokens,
     model_name,
+    with_framing,
 )
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
@@ -55,6 +56,7 @@ class FitRequest(Generic[MessagesT]):
     state: AgentState | None = None
     summarizer: Any = None
     counter: AnyCounter = None
+    framing: int | None = None
     store: ToolResultStore | None = None
     prompts: PromptRegistry | None = None
     note_role: Role = "user"
@@ -75,7 +77,7 @@ class FitRequest(Generic[MessagesT]):
         """The counts given, or those that the process shares for the counter."""
         if self.counts is None:
             counter = checked_counter(self.counter, model=self.model, default=estimate_tokens)
-            return counts_for(counter)
+            return counts_for(with_framing(counter, self.framing))
         if self.counter is not None:
             counter = checked_counter(self.counter)
             if counter != self.counts.counter:
@@ -83,6 +85,11 @@ class FitRequest(Generic[MessagesT]):
                     f"counts count by {counter_name(self.counts.counter)} and counter is "
                     f"{counter_name(counter)}: give one of them, or MessageCounts(counter)"
                 )
+        if self.framing not in (None, self.counts.framing):
+            raise ConfigurationError(
+                f"counts charge {self.counts.framing} tokens around a message and framing is "
+                f"{self.framing!r}: give one of them"
+            )
         return self.counts
 
     @cached_property

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muntin.conversations.digest import DigestEntry, digest
-from muntin.counting import FRAMING_TOKENS, cut_to_tokens
+from muntin.counting import cut_to_tokens
 from muntin.runtime import fair_limit
 
 if TYPE_CHECKING:
@@ -157,11 +157,11 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int, step: int) -> 
         cap = cap_for(share, room)
         over = [
             index
-            for index in draft.shortenable(draft.results_over(cap + FRAMING_TOKENS))
+            for index in draft.shortenable(draft.results_over(cap + draft.counts.framing))
             if index not in draft.changed and not draft.is_held(draft.unit_of(index))
         ]
         freed = {
-            index: max(draft.size[index] - cap - FRAMING_TOKENS, _media_of(draft, index))
+            index: max(draft.size[index] - cap - draft.counts.framing, _media_of(draft, index))
             for index in over
         }
         if draft.total - sum(freed.values()) > target:
@@ -170,7 +170,7 @@ def shorten_old(draft: Draft, plan: Plan, target: int, room: int, step: int) -> 
         for index in _words_first(draft, over):
             if wanted <= 0 and draft.total <= target:
                 return
-            size = draft.size[index] - FRAMING_TOKENS - max(wanted, draft.total - target)
+            size = draft.size[index] - draft.counts.framing - max(wanted, draft.total - target)
             cut_results(draft, plan, index, max(cap, size), target)
             wanted -= freed[index]
         return

@@ -26,7 +26,6 @@ from muntin.conversations.trajectory.telling import (
     reducer_config,
 )
 from muntin.counting import (
-    FRAMING_TOKENS,
     AnyCounter,
     checked_counter,
     counts_for,
@@ -137,7 +136,7 @@ def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
     _make_room(draft, texts, recent, budget, reserved=budget // 8 if old else 0)
     if old:
         lines = [transcript_line(entry) for entry in entries]
-        room = budget - draft.total - FRAMING_TOKENS
+        room = budget - draft.total - draft.counts.framing
         rules = rules_of_what_is_out(draft, budget, texts)
         if rules and counter(rules) < room:
             room -= counter(f"\n{rules}")

@@ -27,10 +27,8 @@ from muntin.adapting import (
     RequestAccount,
     carried_state,
     named_ids,
-    refusal_of,
     value_of,
 )
-from muntin.errors import ContextWindowExceeded
 from muntin.messages import checks_prefix
 
 if TYPE_CHECKING:
@@ -103,7 +101,9 @@ class AgentWindow:
         try:
             response = yield _Send(self._filled(request, facts, outgoing), handler)
         except Exception as error:  # noqa: BLE001 - all but refusals for size are raised again
-            outgoing = yield from self._after(error, request, facts, outgoing, beside)
+            outgoing = yield from self.keeper.after_error(
+                error, facts, messages, outgoing, state=beside
+            )
             yield self._published(facts, outgoing, request, thread)
             response = yield _Send(self._filled(request, facts, outgoing), handler)
         self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
@@ -148,33 +148,6 @@ class AgentWindow:
 
         facts = read()
         return read() if self.keeper.lessons.recall(facts, remembered.ratios) else facts
-
-    def _after(
-        self,
-        error: Exception,
-        request: ModelRequest[Any],
-        facts: RequestFacts,
-        outgoing: Outgoing,
-        beside: Any,
-    ) -> Policy[Outgoing]:
-        """Replace a request that was refused for its size or its signed thinking by another one."""
-        said = refusal_of(error, tokens=outgoing.tokens)
-        if said is not None and said.kind == "thinking":
-            unsigned = self.keeper.without_thinking(
-                facts, _conversation(request), outgoing, state=beside
-            )
-            if unsigned is not None:
-                return unsigned
-        if said is None or not said.is_overflow:
-            raise error
-        try:
-            return (
-                yield from self.keeper.after_refusal(
-                    facts, _conversation(request), outgoing, said, state=beside
-                )
-            )
-        except ContextWindowExceeded as exceeded:
-            raise error from exceeded
 
     def _published(
         self, facts: RequestFacts, outgoing: Outgoing, request: ModelRequest[Any], thread: str

@@ -23,7 +23,7 @@ from llama_index_muntin._agents.conclusion import (
 from llama_index_muntin._agents.guard import GuardedContext, Overrun
 from llama_index_muntin._agents.question import restored, with_question, without_repeat
 from llama_index_muntin._agents.steps import Steps, steps_of
-from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive, refusal_of
+from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive
 from muntin.conversations import FittedMessages
 from muntin.counting import count_messages
 from muntin.errors import ContextWindowExceeded
@@ -177,19 +177,8 @@ class StepFitter:
             Exception: The given error, if another request would not help.
         """
         facts, outgoing = request.account.facts, request.account.outgoing
-        said = refusal_of(error, tokens=outgoing.tokens)
-        if said is not None and said.kind == "thinking":
-            unsigned = self._keeper.without_thinking(facts, request.conversation, outgoing)
-            if unsigned is not None:
-                return request.with_outgoing(unsigned)
-        if said is None or not said.is_overflow:
-            raise error
-        policy = self._keeper.after_refusal(facts, request.conversation, outgoing, said)
-        try:
-            smaller = await self._run(facts, request.conversation, policy)
-        except ContextWindowExceeded as exceeded:
-            raise error from exceeded
-        return request.with_outgoing(smaller)
+        policy = self._keeper.after_error(error, facts, request.conversation, outgoing)
+        return request.with_outgoing(await self._run(facts, request.conversation, policy))
 
     async def _run(
         self, facts: RequestFacts, messages: Sequence[Any], policy: Policy[Outgoing]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.adapting.refusals import second_try
+from muntin.adapting.refusals import refusal_of, second_try
 from muntin.adapting.requests.binding import (
     BOUND_TARGET,
     appended,
@@ -417,6 +417,35 @@ class Keeper:
             return put(state or AgentState())
         except ContextWindowExceeded:
             return put(AgentState())
+
+    def after_error(
+        self,
+        error: Exception,
+        facts: RequestFacts,
+        messages: Sequence[Any],
+        refused: Outgoing,
+        *,
+        state: AgentState | None = None,
+    ) -> Policy[Outgoing]:
+        """Make another request of one that ended in an error, to be tried once.
+
+        A request that was refused for its size becomes smaller, one that was refused for its signed
+        thinking loses it.
+
+        Raises:
+            Exception: The error, if another request would not help or is impossible.
+        """
+        said = refusal_of(error, tokens=refused.tokens)
+        if said is not None and said.kind == "thinking":
+            unsigned = self.without_thinking(facts, messages, refused, state=state)
+            if unsigned is not None:
+                return unsigned
+        if said is None or not said.is_overflow:
+            raise error
+        try:
+            return (yield from self.after_refusal(facts, messages, refused, said, state=state))
+        except ContextWindowExceeded as exceeded:
+            raise error from exceeded
 
     def after_refusal(
         self,

@@ -252,7 +252,7 @@ class Passes:
             measured = self._counts.measure(message)
             if measured.view.compacts:  # a provider ignores what is in front of its own summary
                 lead += 1
-                lead_tokens += measured.tokens - FRAMING_TOKENS
+                lead_tokens += measured.tokens - self._counts.framing
                 break
             if measured.view.role != "system" or self._kind_of(message, measured.view) != "said":
                 break

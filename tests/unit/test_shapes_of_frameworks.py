@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -187,3 +188,22 @@ def test_every_part_of_a_user_interface_is_charged(part: dict[str, Any]) -> None
         tokens = count_messages([{"id": "a", "role": "assistant", "parts": [part]}])
 
     assert tokens > len(LONG) // 5
+
+
+@pytest.mark.parametrize("budget", [400, 900, 5000])
+def test_instructions_are_charged_once(budget: int) -> None:
+    """Every request of Pydantic AI holds them, and a request without them in the count overruns."""
+    made: Any = pytest.importorskip("pydantic_ai.messages")
+    plain = pydantic_ai()
+    told = "Answer in one sentence. " * 20
+    given = [
+        replace(message, instructions=told) if isinstance(message, made.ModelRequest) else message
+        for message in plain
+    ]
+    cost = count_tokens(told) + 4
+
+    assert count_messages(given) == count_messages(plain) + cost
+    report = fit_messages(given, budget=budget, counter=count_tokens).report
+    assert report.fixed["instructions"] == cost
+    assert report.used <= budget
+    assert "instructions" not in fit_messages(plain, budget=budget).report.fixed

@@ -32,7 +32,7 @@ pytestmark = [
 QUICK = (9,)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _closed() -> Generator[None]:
     """Collect the clients while their warnings about open connections are still ignored."""
     yield

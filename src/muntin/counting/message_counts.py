@@ -72,6 +72,17 @@ class MessageCounts:
         self._kept: list[tuple[list[Measured], Any]] = []
         self._ratio = getattr(counter, "ratio", None)
 
+    def instruction_tokens(self, measured: Sequence[Measured]) -> int:
+        """Count the instructions that a framework sends once, besides the messages; 0 for none.
+
+        Args:
+            measured: The messages of the request.
+        """
+        for one in reversed(measured):
+            if one.view.instructions:
+                return self.counter(one.view.instructions) + self.framing
+        return 0
+
     @property
     def framing(self) -> int:
         """Tokens around one message, by the chat template of the counter."""
@@ -402,5 +413,6 @@ def count_messages(
     ```
     """
     counts = counts_for(with_framing(checked_counter(counter, model=model), framing))
-    total = sum(one.tokens for one in counts.measure_all(messages))
+    measured = counts.measure_all(messages)
+    total = sum(one.tokens for one in measured) + counts.instruction_tokens(measured)
     return total + REPLY_TOKENS + count_tools(tools or (), counter=counts.counter)

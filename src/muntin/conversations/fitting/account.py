@@ -54,7 +54,9 @@ def report_of(
             used[decisions[origin].source] += draft.size[place]
     fixed = {"reply": REPLY_TOKENS}
     if tools:
-        fixed = {"tools": draft.overhead - REPLY_TOKENS, **fixed}
+        fixed = {"tools": draft.tool_tokens, **fixed}
+    if draft.instruction_tokens:
+        fixed["instructions"] = draft.instruction_tokens
     written = {**draft.written(), "repair": added}
     return AssemblyReport(
         kind="conversation",
@@ -145,8 +147,10 @@ def _why_kept(draft: Draft, index: int) -> Reason:
 
 def _pieces(draft: Draft, tools: Sequence[Any], out: Sequence[Any]) -> Iterator[Piece]:
     if tools:
-        tokens = draft.overhead - REPLY_TOKENS
-        yield Piece.of("tools", canonical_json(list(tools)), tokens)
+        yield Piece.of("tools", canonical_json(list(tools)), draft.tool_tokens)
+    told = next((m.view.instructions for m in reversed(draft.measured) if m.view.instructions), "")
+    if told:
+        yield Piece.of("instructions", told, draft.instruction_tokens)
     for position, message in enumerate(out):
         one = draft.counts.measure(message)
         text = canonical_json(one.shape.parts(message))

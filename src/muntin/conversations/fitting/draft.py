@@ -113,7 +113,9 @@ class Draft:
         self.measured = read.measured
         # What is out costs nothing, and nothing else costs nothing: every message is framed.
         self.size = read.sizes[:]
-        self.overhead = tool_tokens + REPLY_TOKENS
+        self.tool_tokens = tool_tokens
+        self.instruction_tokens = counts.instruction_tokens(self.measured)
+        self.overhead = tool_tokens + self.instruction_tokens + REPLY_TOKENS
         self.total = sum(self.size) + self.overhead
         self.prompts = prompts
         self.note_role = note_role

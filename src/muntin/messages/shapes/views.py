@@ -95,6 +95,8 @@ class MessageView(NamedTuple):
     """Whether it holds a provider's own summary of everything before it."""
     injected: bool = False
     """Whether this library (or a framework) put it there: a recap, a digest, restored state."""
+    instructions: str = ""
+    """Instructions that the framework sends once with a request: those of its newest message."""
 
     @property
     def stands_alone(self) -> bool:

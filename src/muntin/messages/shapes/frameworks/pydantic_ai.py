@@ -1,9 +1,9 @@
 """Pydantic AI messages: requests and responses, each a list of parts.
 
 One request may hold a system prompt, a user prompt and results of tools. A request with a system
-prompt and other parts is pinned, so that the prompt is never cut with them. Instructions are not
-charged: they are sent once per request and do not belong to a message. Nothing is imported before a
-note or an answer is made.
+prompt and other parts is pinned, so that the prompt is never cut with them. Instructions are
+charged once: every request holds them, and those of the newest one are sent. Nothing is imported
+before a note or an answer is made.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PydanticAIShape:
             tuple(_comparable(getattr(part, field, None)) for field in _READ)
             for part in message.parts
         ]
-        return (message.kind, read, message.metadata)
+        return (message.kind, read, message.metadata, getattr(message, "instructions", None))
 
     def view(self, message: Any) -> MessageView:
         """Read the message."""
@@ -85,6 +85,7 @@ class PydanticAIShape:
             unknown=read.unknown,
             pinned=is_mixed,
             injected=bool(message.metadata and _MARK.items() <= message.metadata.items()),
+            instructions=getattr(message, "instructions", None) or "",
         )
 
     def with_text(self, message: Any, text: str) -> Any:

@@ -10,7 +10,6 @@ to a server on the loopback address that refuses what the provider refuses.
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 import warnings
 from pathlib import Path
@@ -23,7 +22,8 @@ START, END = "<!-- clients: start -->", "<!-- clients: end -->"
 def table() -> str:
     """Return the table in Markdown."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from wire.test_clients import CLIENTS, CONVERSATIONS, budgets_of, outcomes
+    from wire.clients import CLIENTS, outcomes
+    from wire.conversations import CONVERSATIONS
 
     names = list(CONVERSATIONS)
     lines = [
@@ -33,9 +33,8 @@ def table() -> str:
     for client in CLIENTS:
         cells: list[str] = []
         for name in names:
-            found = outcomes(client, name, budgets_of(CONVERSATIONS[name]()))
+            found = outcomes(client, name)
             cells.append(f"{found.accepted} + {found.errors} / {len(found.refused)}")
-            gc.collect()
         lines.append(f"| {client} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

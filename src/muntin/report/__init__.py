@@ -9,6 +9,7 @@ reports, `caching` finds what would break a prompt cache. It knows nothing of th
 from __future__ import annotations
 
 from muntin.report.assembly import AssemblyReport
+from muntin.report.cache_rules import AS_OF, CACHE_RULES, CacheRules, cache_rules
 from muntin.report.caching import cache_warnings
 from muntin.report.columns import cells, pad, visible
 from muntin.report.diff import Change, PartChange, ReportDiff
@@ -26,9 +27,12 @@ from muntin.report.values import (
 from muntin.report.wire import DecisionDict, ReportDict
 
 __all__ = (
+    "AS_OF",
+    "CACHE_RULES",
     "REASONS",
     "UNRANKED",
     "AssemblyReport",
+    "CacheRules",
     "Change",
     "Cost",
     "Decision",
@@ -44,6 +48,7 @@ __all__ = (
     "ReportDiff",
     "ReportKind",
     "SourceReport",
+    "cache_rules",
     "cache_warnings",
     "cells",
     "pad",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from muntin.errors import ConfigurationError
 from muntin.report.account import Account
+from muntin.report.cache_rules import CacheRules, rules_of
 from muntin.report.diff import diff_reports
 from muntin.report.text import to_text
 from muntin.report.values import Cost
@@ -64,6 +65,7 @@ class AssemblyReport(Account):
         output_per_million: float = 0.0,
         cached_per_million: float | None = None,
         previous: AssemblyReport | None = None,
+        cache: str | CacheRules | None = None,
     ) -> Cost:
         """Estimate what this call costs from prices per million tokens.
 
@@ -74,9 +76,14 @@ class AssemblyReport(Account):
                 them like any other.
             previous: The report of the call before; the prefix both share counts as cached. None
                 means nothing is cached.
+            cache: Name of a model, or the rules of its prompt cache: they give the price of cached
+                tokens where `cached_per_million` does not, a prefix below the provider's minimum
+                is not cached, and what is written to the cache costs what the provider charges for
+                that. `None` counts every shared prefix.
 
         Raises:
-            ConfigurationError: A price is negative or not a number.
+            ConfigurationError: A price is negative or not a number, or the prompt cache of the
+                model is not known.
 
         ```python
         from muntin.report import AssemblyReport
@@ -87,7 +94,9 @@ class AssemblyReport(Account):
         #> 0.030
         ```
         """
-        cached_price = input_per_million if cached_per_million is None else cached_per_million
+        rules = None if cache is None else rules_of(cache)
+        usual = input_per_million if rules is None else rules.read * input_per_million
+        cached_price = usual if cached_per_million is None else cached_per_million
         for name, price in (
             ("input_per_million", input_per_million),
             ("output_per_million", output_per_million),
@@ -97,8 +106,12 @@ class AssemblyReport(Account):
                 raise ConfigurationError(f"{name} is {price}: give a price of 0 or more")
         shared = 0 if previous is None else self.diff(previous).stable_prefix_tokens
         cached = min(shared, self.used)
+        charged: float = self.used - cached
+        if rules is not None:
+            cached = rules.cached(cached)
+            charged = rules.price(self.used, shared=cached) - cached * rules.read
         return Cost(
-            input=(self.used - cached) * input_per_million / 1e6,
+            input=charged * input_per_million / 1e6,
             cached=cached * cached_price / 1e6,
             output=self.reserve * output_per_million / 1e6,
         )

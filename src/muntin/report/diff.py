@@ -15,6 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from muntin.report.cache_rules import CacheRules, rules_of
 from muntin.report.columns import cut, table, visible
 from muntin.runtime import common_start
 
@@ -92,6 +93,19 @@ class ReportDiff:
     """Characters of that prefix."""
     first_changed: str | None
     """Label of the first piece that differs; None when nothing does or pieces are missing."""
+
+    def cached_tokens(self, model: str | CacheRules) -> int:
+        """Return the tokens of the stable prefix that the cache of a model can serve.
+
+        A prefix below the provider's minimum is not cached, so it is worth nothing.
+
+        Args:
+            model: Name of a model, or the rules of its cache.
+
+        Raises:
+            ConfigurationError: The rules of the model are not known.
+        """
+        return rules_of(model).cached(self.stable_prefix_tokens)
 
     @property
     def first_changed_token(self) -> int | None:

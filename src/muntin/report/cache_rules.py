@@ -79,7 +79,7 @@ def _claude(name: str, minimum: int) -> CacheRules:
 
 
 _ROWS: Final = (
-    (r"claude-(?:opus|fable|mythos)-5(?![-.]\d(?!\d))", _claude("Claude Opus, Fable, Mythos 5", 512)),
+    (r"claude-(?:opus|fable|mythos)-5(?![-.]\d(?!\d))", _claude("Claude Opus 5, Fable 5", 512)),
     (r"claude-opus-4[-.]7", _claude("Claude Opus 4.7", 2048)),
     (r"claude-(?:opus-4[-.][56]|haiku-4[-.]5)", _claude("Claude Opus 4.5/4.6, Haiku 4.5", 4096)),
     (r"claude-(?:opus-4[-.][18]|sonnet-(?:5|4[-.][56]))(?![-.]5)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,3 +90,23 @@ def test_an_unknown_cache_is_an_error_that_says_what_to_give() -> None:
         fitted.report.cost(input_per_million=1, cache="our-own-model")
     with pytest.raises(ConfigurationError, match="at least 1"):
         CacheRules(name="x", minimum=0, read=0.1)
+
+
+def rows() -> list[str]:
+    """Write the table of the docs from the data."""
+    lines = ["| cache | smallest prefix | write | read | marks |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {one.name} | {one.minimum:,} | {one.write:g} | {one.read:g} | {one.marks or '–'} |"
+        for one in CACHE_RULES
+    ]
+    return lines
+
+
+def test_the_docs_hold_the_table() -> None:
+    """A price in the docs that the code does not use misleads every plan that rests on it."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "providers.md"
+    text = page.read_text(encoding="utf-8")
+    shown = text.partition("<!-- caches: start -->\n")[2].partition("\n<!-- caches: end -->")[0]
+
+    assert shown.splitlines() == rows()
+    assert AS_OF in text

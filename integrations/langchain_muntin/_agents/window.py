@@ -26,16 +26,19 @@ from muntin.adapting import (
     Accounts,
     RequestAccount,
     carried_state,
+    is_edited_request,
     named_ids,
+    overflow_of_answer,
     value_of,
 )
+from muntin.errors import ContextWindowExceeded
 from muntin.messages import checks_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from langchain_muntin._agents.tool_results import ReadBackTool
-    from muntin.adapting import Keeper, Limit, Outgoing, Policy, RequestFacts, Restate
+    from muntin.adapting import Keeper, Limit, Outgoing, Policy, Refusal, RequestFacts, Restate
     from muntin.tool_results import ToolResultStore
 
 __all__ = ("AgentWindow",)
@@ -106,6 +109,15 @@ class AgentWindow:
             )
             yield self._published(facts, outgoing, request, thread)
             response = yield _Send(self._filled(request, facts, outgoing), handler)
+        else:
+            full = _overflow(cast("ModelResponse[Any]", response))
+            smaller = None
+            if full is not None:
+                smaller = yield from self._smaller(facts, messages, outgoing, full, beside)
+            if smaller is not None:
+                outgoing = smaller
+                yield self._published(facts, outgoing, request, thread)
+                response = yield _Send(self._filled(request, facts, outgoing), handler)
         self._learn(facts, outgoing, cast("ModelResponse[Any]", response))
         self.records.save(place, remembered, outgoing.saved, self.keeper.lessons.ratios())
         update: dict[str, Any] = {}
@@ -149,6 +161,25 @@ class AgentWindow:
         facts = read()
         return read() if self.keeper.lessons.recall(facts, remembered.ratios) else facts
 
+    def _smaller(
+        self,
+        facts: RequestFacts,
+        messages: Sequence[Any],
+        outgoing: Outgoing,
+        full: Refusal,
+        beside: Any,
+    ) -> Policy[Outgoing | None]:
+        """Return a smaller request for an answer that the window cut; `None` if none is possible.
+
+        Without a smaller request the cut answer is what there is.
+        """
+        try:
+            return (
+                yield from self.keeper.after_refusal(facts, messages, outgoing, full, state=beside)
+            )
+        except ContextWindowExceeded:
+            return None
+
     def _published(
         self, facts: RequestFacts, outgoing: Outgoing, request: ModelRequest[Any], thread: str
     ) -> Publish:
@@ -184,7 +215,7 @@ class AgentWindow:
             return  # the provider counted what its summary left of the prompt
         for message in response.result:
             usage = message.usage_metadata if isinstance(message, AIMessage) else None
-            if usage and usage["input_tokens"]:
+            if usage and usage["input_tokens"] and not is_edited_request(message.response_metadata):
                 charged = usage["input_tokens"]
                 self.keeper.lessons.learn(facts, outgoing.tokens, charged, accepted=charged)
 
@@ -222,3 +253,14 @@ class _Send:
 def _conversation(request: ModelRequest[Any]) -> Sequence[BaseMessage]:
     front = [request.system_message] if request.system_message is not None else []
     return [*cast("list[BaseMessage]", front), *request.messages]
+
+
+def _overflow(response: ModelResponse[Any]) -> Refusal | None:
+    """Return the refusal that an answer amounts to which ended because the window was full."""
+    for message in response.result:
+        if isinstance(message, AIMessage):
+            said = message.text or str(message.tool_calls or message.invalid_tool_calls or "")
+            full = overflow_of_answer(message.response_metadata, said)
+            if full is not None:
+                return full
+    return None

@@ -7,6 +7,7 @@ framework; an adapter converts, calls these and converts back.
 
 from __future__ import annotations
 
+from muntin.adapting.answers import is_edited_request, overflow_of_answer
 from muntin.adapting.keywords import construct, refuse_unknown, renamed
 from muntin.adapting.provider_compaction import Compacting, compaction_settings
 from muntin.adapting.refusal_texts import WORDINGS
@@ -102,9 +103,11 @@ __all__ = (
     "construct",
     "drive",
     "held",
+    "is_edited_request",
     "limit_of",
     "mended",
     "named_ids",
+    "overflow_of_answer",
     "ratios_for",
     "reading_tool",
     "recorded",

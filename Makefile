@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+PART ?=
 
 python := $(VENV)/bin/python
 pip := $(python) -m pip install --quiet --disable-pip-version-check
@@ -11,7 +12,8 @@ pip := $(python) -m pip install --quiet --disable-pip-version-check
 sources := $(wildcard src integrations tests benchmarks notebooks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check format bench docs notebooks update-examples clean
+.PHONY: help install demo test test-all test-lowest check format bench docs notebooks dist \
+	update-examples clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,8 +74,8 @@ format: $(VENV)/.installed-dev ## Put every file into the house style
 
 # --- figures, documents --------------------------------------------------------------------------
 
-bench: $(VENV)/.installed-bench ## Measure everything against its peers; writes benchmarks/results.md
-	$(python) -m benchmarks $(ARGS)
+bench: $(VENV)/.installed-bench ## Measure against peers, PART=selection for one part; writes docs/figures.md
+	$(python) -m benchmarks $(PART) $(ARGS)
 
 bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 	$(python) -m benchmarks $* $(ARGS)
@@ -85,6 +87,29 @@ docs: $(VENV)/.installed-docs ## Build the documentation into site/
 
 notebooks: $(VENV)/.installed-dev ## Execute notebooks/*.py into the .ipynb beside them
 	$(python) notebooks/build.py $(ARGS)
+
+# --- publishing ----------------------------------------------------------------------------------
+
+dist: $(VENV)/.installed-release ## Build wheel and sdist of muntin and of both shims into dist/, and check them
+	rm -rf dist
+	$(python) -m build --outdir dist .
+	$(python) -m build --wheel --outdir dist integrations/langchain-muntin
+	$(python) -m build --wheel --outdir dist integrations/llama-index-muntin
+	$(python) -m twine check --strict dist/*
+	$(python) scripts/check_dist.py $(ARGS)
+
+# What users install, in the oldest versions that pyproject.toml allows, with the newest test tools.
+lowest := .venvs/lowest
+lowest_tools := pytest pytest-asyncio pytest-examples pytest-socket pytest-timeout pytest-xdist \
+	hypothesis dirty-equals inline-snapshot anyio pyyaml
+lowest_tests := tests/unit tests/pipeline tests/properties
+
+test-lowest: $(VENV)/.installed-release ## Test the library with the oldest versions that it allows
+	$(pip) uv
+	$(VENV)/bin/uv venv --quiet --clear --python $(python) $(lowest)
+	$(VENV)/bin/uv pip install --quiet --python $(lowest) --resolution lowest-direct --editable ".[all]"
+	$(VENV)/bin/uv pip install --quiet --python $(lowest) $(lowest_tools)
+	MUNTIN_PROFILE=quick $(lowest)/bin/python -m pytest --quiet -n auto $(lowest_tests) $(ARGS)
 
 update-examples: $(VENV)/.installed-dev ## Rewrite the printed output in examples of README and docs
 	$(python) -m pytest --quiet tests/test_examples.py --update-examples

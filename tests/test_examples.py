@@ -16,6 +16,8 @@ import pytest
 from pytest_examples import find_examples
 from pytest_examples import run_code as runner
 
+import provider_doubles
+
 if TYPE_CHECKING:
     from pytest_examples import CodeExample, EvalExample
 
@@ -75,6 +77,7 @@ def _house_style(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     here = tmp_path / "work"
     here.mkdir()
     monkeypatch.chdir(here)
+    provider_doubles.install(monkeypatch)
 
 
 def _earlier(example: CodeExample) -> list[CodeExample]:

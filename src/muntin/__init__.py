@@ -218,7 +218,7 @@ __all__ = (
     "truncate_tool_result",
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> object:

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import TypedDict
 
+from benchmarks import make_figures
 from benchmarks._harness import Table, machine, versions
-from benchmarks.make_figures import PAGE, page
 
 HERE = Path(__file__).resolve().parent
 KINDS = ("bench_", "quality_")
@@ -89,7 +89,7 @@ def write(results: dict[str, Result]) -> None:
     for part, result in ordered.items():
         lines += [f"## {part}", "", result["markdown"], _surroundings(result), ""]
     (HERE / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    PAGE.write_text(page(ordered), encoding="utf-8")
+    make_figures.write(ordered)
 
 
 def _surroundings(result: Result) -> str:
@@ -110,7 +110,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     path = HERE / "results.json"
     kept: dict[str, Result] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    results = {part: result for part, result in kept.items() if part in parts()}
+    results = {
+        part: result for part, result in kept.items() if part in parts() or part == "real_model"
+    }
     missed = 0
     for part in chosen(options.parts):
         print(f"== {part}", flush=True)

@@ -28,9 +28,9 @@ def _imported() -> list[tuple[str, str, str]]:
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                if node.module.partition(".")[0] in PREFIXES:
-                    found += [(node.module, one.name, str(example)) for one in node.names]
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            if module and module.partition(".")[0] in PREFIXES:
+                found += [(module, one.name, str(example)) for one in node.names]
     return found
 
 

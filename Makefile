@@ -12,8 +12,7 @@ pip := $(python) -m pip install --quiet --disable-pip-version-check
 sources := $(wildcard src integrations tests benchmarks notebooks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all test-lowest check format bench docs notebooks dist \
-	update-examples clean
+.PHONY: help install demo test test-all test-lowest check format bench real-model docs notebooks dist update-examples clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +78,9 @@ bench: $(VENV)/.installed-bench ## Measure against peers, PART=selection for one
 
 bench-%: $(VENV)/.installed-bench ## Measure one part, e.g. bench-selection
 	$(python) -m benchmarks $* $(ARGS)
+
+real-model: $(VENV)/.installed-real-model ## Run a small real model (builds llama.cpp: 20 minutes, then 30)
+	$(python) -m benchmarks.real_model $(ARGS)
 
 docs: $(VENV)/.installed-docs ## Build the documentation into site/
 	$(python) scripts/build_architecture.py

@@ -38,7 +38,7 @@ def shown(value: float | None) -> str:
     """Return a number as the tables and charts show it."""
     if value is None:
         return "–"
-    if value == int(value) and abs(value) >= 1:
+    if isinstance(value, int) or (value == int(value) and abs(value) > 1):
         return f"{value:,.0f}"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
 

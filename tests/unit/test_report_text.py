@@ -105,3 +105,28 @@ def test_wide_characters_take_two_cells_and_marks_none() -> None:
 
 def test_columns_stand_under_their_headings() -> None:
     assert table([["name", "n"], ["中文", "12"]], first_width=8) == ["name   n", "中文  12"]
+
+
+@pytest.mark.parametrize("make", EVERY)
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_a_report_fits_the_terminal_and_keeps_its_figures(
+    make: Callable[[], AssemblyReport], width: int
+) -> None:
+    """A bar that wraps is two bars, and a table cut at the right loses the tokens used."""
+    report = make()
+    lines = report.to_text(width).split("\n")
+    assert max(map(cells, lines)) <= width
+    assert any(line.startswith("[") and line.endswith("]") for line in lines)
+    if width >= 80 and report.sources:
+        head = next(line for line in lines if line.startswith(("source", "role")))
+        assert head.endswith("used")
+
+
+def test_the_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`print(report)` in a terminal of 80 columns must not wrap; in a file it must not change."""
+    report = context_report()
+    whole = str(report)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert str(report) == whole
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert max(map(cells, str(report).split("\n"))) <= 80

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 
+from muntin import CallableSource, ContextBuilder
 from muntin.errors import ConfigurationError, ReportError
 from muntin.report import (
     REASONS,
@@ -173,3 +175,32 @@ def test_a_preview_says_when_it_is_cut() -> None:
     assert preview_of("a" * 121).endswith("…")
     assert preview_of(" " * 1000 + "a").endswith("…")
     assert preview_of("short") == "short"
+
+
+def test_decisions_become_a_data_frame() -> None:
+    """An analyst should not have to parse JSON to count reasons."""
+    pytest.importorskip("pandas")
+    made = context_report()
+    frame = made.to_dataframe()
+    assert len(frame) == len(made.decisions)
+    assert list(frame["reason"]) == [one.reason for one in made.decisions]
+    assert frame.loc[frame["kind"] != "dropped", "kept_tokens"].sum() > 0
+    assert frame.attrs["budget"] == made.budget
+
+
+def test_a_missing_pandas_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ImportError from inside the library looks like a defect of it."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ConfigurationError, match="pip install pandas"):
+        context_report().to_dataframe()
+
+
+def test_the_whole_text_stays_off_the_wire() -> None:
+    """A report is kept and sent where the documents may not go."""
+    source = CallableSource("rag", lambda _query: ["A" * 100 + " secret " + "B" * 100])
+    made = ContextBuilder().assemble("What?", sources=[source], budget=500).report
+    assert "secret" in (made.decisions[0].text or "")
+    read = AssemblyReport.from_dict(made.to_dict())
+    assert read.decisions[0].text is None
+    assert read == made
+    assert "B" * 50 not in made.to_json()

@@ -321,6 +321,7 @@ class ShortTexts:
 
 @cache
 def short_texts(encoding: str) -> ShortTexts:
+    """Return the counter of short texts of an encoding, one for the whole process."""
     return ShortTexts(rates_of(encoding))
 
 

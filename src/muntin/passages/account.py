@@ -75,6 +75,7 @@ def _decisions(
             "score": None if offer.candidate.score is None else float(offer.candidate.score),
             "mmr_score": ranking.marginal.get(number),
             "preview": preview_of(offer.candidate.content),
+            "text": offer.candidate.content,
         }
         by = next((placed_for[one] for one in ranking.covers(number) if one in placed_for), None)
         if by is not None and number not in placement.items:

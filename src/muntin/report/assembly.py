@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muntin.errors import ConfigurationError
 from muntin.report.account import Account
 from muntin.report.cache_rules import CacheRules, rules_of
 from muntin.report.diff import diff_reports
-from muntin.report.text import to_text
+from muntin.report.text import terminal_width, to_text
 from muntin.report.values import Cost
 from muntin.report.wire import check_parts, fields_of, to_dict, to_json
 
@@ -170,6 +170,7 @@ class AssemblyReport(Account):
         *,
         previous: AssemblyReport | None = None,
         what_if: Iterable[int] = (),
+        texts: bool = False,
     ) -> str:
         """Write one self-contained page: no network, dark and light.
 
@@ -177,11 +178,43 @@ class AssemblyReport(Account):
             path: Where to write it, whole or not at all; None only returns it.
             previous: An earlier report to show side by side; None shows this one alone.
             what_if: Budgets to compute beforehand for the slider of the page.
+            texts: Write the whole passages and messages into the page, so that its search covers
+                them and a click shows them; by default it holds previews of 120 characters.
         """
         from muntin.report.html import to_html
 
         alternatives = [self.what_if(max_tokens=budget) for budget in what_if]
-        return to_html(self, path, previous=previous, alternatives=alternatives)
+        return to_html(self, path, previous=previous, alternatives=alternatives, texts=texts)
+
+    def to_text(self, width: int | None = None) -> str:
+        """Write the report as lines for a terminal; `str(report)` is this.
+
+        Args:
+            width: Cells of the widest line, at least 40; None takes the width of the terminal, at
+                most 100, and 100 where the output is not a terminal.
+        """
+        return to_text(self, terminal_width() if width is None else width)
+
+    def to_dataframe(self) -> Any:
+        """Return the decisions as a pandas `DataFrame`, one row for each candidate or message.
+
+        The columns are the fields of `Decision` on the wire; `attrs` holds used, budget and idle
+        tokens and the name of the counter.
+
+        Raises:
+            ConfigurationError: pandas is not installed.
+        """
+        try:
+            import pandas as pd  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(
+                "to_dataframe needs pandas: pip install pandas, or use to_dict()['decisions']"
+            ) from error
+        written = self.to_dict()
+        frame: Any = pd.DataFrame(written["decisions"])  # pyright: ignore[reportUnknownMemberType]
+        frame.attrs.update({name: getattr(self, name) for name in ("used", "budget", "idle")})
+        frame.attrs["counter"] = self.counter
+        return frame
 
     def _repr_html_(self) -> str:
         """Show the bar and a sortable table in a notebook."""
@@ -190,7 +223,7 @@ class AssemblyReport(Account):
         return to_fragment(self)
 
     def __str__(self) -> str:
-        return to_text(self)
+        return self.to_text()
 
     def __copy__(self) -> AssemblyReport:
         return self

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from muntin.report.panes import escaped, percent, words
+from muntin.report.panes import NOUNS, escaped, percent, words
 from muntin.report.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def decision_list(report: Account, shown: Sequence[Decision]) -> str:
         report: The report.
         shown: Its decisions, or the first of them where not all can be carried.
     """
-    nouns = "candidates" if report.kind == "context" else "messages"
+    nouns = NOUNS[report.kind][1]
     heads = "".join(
         f'<th role="columnheader" scope="col"><button type="button" class="mtn-sort" '
         f'data-key="{key}">{name}</button></th>'
@@ -69,7 +69,10 @@ def decision_list(report: Account, shown: Sequence[Decision]) -> str:
         f'<tbody role="rowgroup">{rows}</tbody></table>'
         f'<div class="mtn-none" hidden><p>None of the {nouns} matches.</p>'
         f'<p><button type="button" class="mtn-button">Clear search and filters</button></p></div>'
-        f"</div>{_unseen(len(shown))}</section>"
+        f'</div>{_unseen(len(shown))}<dialog class="mtn-dialog" aria-label="One of the {nouns}">'
+        f'<form method="dialog"><p class="mtn-dialog-head"></p><button class="mtn-button">Close'
+        f'</button></form><pre class="mtn-dialog-text" dir="auto" tabindex="0"></pre></dialog>'
+        f"</section>"
     )
 
 
@@ -79,7 +82,10 @@ def _counted(report: Account, shown: Sequence[Decision], nouns: str) -> str:
             f"The first {len(shown):,} of {len(report.decisions):,} {nouns}; "
             f"<code>to_html(path)</code> writes them all."
         )
-    return f"Each of the {nouns} offered is here once, with the reason for its place."
+    return (
+        f"Each of the {nouns} offered is here once, with the reason for its place. "
+        f'<span class="mtn-live">Click one to read it.</span>'
+    )
 
 
 def _unseen(count: int) -> str:
@@ -93,7 +99,8 @@ def _tools(nouns: str) -> str:
     return (
         '<div class="mtn-tools"><label class="mtn-search">Search text, source or id'
         '<input type="search" autocomplete="off" spellcheck="false"></label>'
-        f'<p class="mtn-count" role="status" aria-label="{nouns} shown"></p></div>'
+        f'<p class="mtn-count" role="status" aria-label="{nouns} shown"></p>'
+        '<button type="button" class="mtn-button mtn-print">Print kept only</button></div>'
     )
 
 
@@ -139,8 +146,15 @@ def _row(one: Decision, place: int) -> str:
         ("mtn-twin", escaped(twin)),
         ("mtn-text", escaped(one.preview)),
     )
-    inner = "".join(f'<td role="cell" class="{name}">{text}</td>' for name, text in cells)
+    inner = "".join(
+        f'<td role="cell" class="{name}"{_direction(name)}>{text}</td>' for name, text in cells
+    )
     return f'<tr role="row" aria-rowindex="{place + 2}" data-kind="{one.kind}">{inner}</tr>'
+
+
+def _direction(name: str) -> str:
+    """Let free text have its own direction, so that it does not turn its neighbours around."""
+    return ' dir="auto"' if name in ("mtn-item", "mtn-text", "mtn-twin") else ""
 
 
 def events(report: Account) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from muntin.report.columns import visible
 from muntin.report.compared import comparison
 from muntin.report.entries import KINDS, MARKS, decision_list, events, notes
-from muntin.report.panes import escaped, head, view
+from muntin.report.panes import NOUNS, escaped, head, view
 from muntin.report.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def to_html(
     *,
     previous: Account | None = None,
     alternatives: Sequence[Account] = (),
+    texts: bool = False,
 ) -> str:
     """Write a report as one self-contained page and return it; `AssemblyReport.to_html` is this."""
-    body = "\n".join(_body(report, previous, alternatives))
+    body = "\n".join(_body(report, previous, alternatives, texts=texts))
     page = Template(_resource("page.html")).substitute(
         title=escaped(report.question or f"{report.kind} report"),
         style=_resource("page.css"),
@@ -72,7 +73,7 @@ def to_fragment(report: Account) -> str:
 
 
 def _body(
-    report: Account, previous: Account | None, alternatives: Sequence[Account]
+    report: Account, previous: Account | None, alternatives: Sequence[Account], *, texts: bool
 ) -> Iterator[str]:
     yield head(report, page=True)
     ladder = _ladder(report, alternatives)
@@ -83,7 +84,8 @@ def _body(
         yield comparison(previous, report)
     if report.decisions:
         yield decision_list(report, report.decisions)
-        yield _data_block(report, report.decisions, ladder if len(ladder) > 1 else ())
+        budgets = ladder if len(ladder) > 1 else ()
+        yield _data_block(report, report.decisions, budgets, texts=texts)
     yield events(report)
     yield notes(report)
     yield _foot(report)
@@ -108,9 +110,11 @@ def _slider(ladder: Sequence[Account], at: int) -> str:
     )
 
 
-def _data_block(report: Account, shown: Sequence[Decision], ladder: Sequence[Account]) -> str:
+def _data_block(
+    report: Account, shown: Sequence[Decision], ladder: Sequence[Account], *, texts: bool = False
+) -> str:
     data = {
-        "noun": "candidates" if report.kind == "context" else "messages",
+        "nouns": NOUNS[report.kind],
         "kinds": KINDS,
         "marks": MARKS,
         "reasons": REASONS,
@@ -122,6 +126,7 @@ def _data_block(report: Account, shown: Sequence[Decision], ladder: Sequence[Acc
             ]
             for one in shown
         ],
+        "texts": [one.text or "" for one in shown] if texts else [],
         "alternatives": [_outcomes(other, shown) for other in ladder],
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -69,7 +69,8 @@
       return {
         place, index, source, id, kind, reason, tokens, kept, score, mmr, nearest, similarity, text,
         item: id || `${source}:${index}`,
-        hay: `${source}\n${id}\n${source}:${index}\n${text}`.toLowerCase(),
+        whole: data.texts[place] || text,
+        hay: `${source}\n${id}\n${source}:${index}\n${text}\n${data.texts[place] ?? ""}`.toLowerCase(),
       };
     });
     let shown = all;
@@ -99,7 +100,8 @@
         // Equal rows keep the order they came in, whichever way the column runs.
         shown.sort((a, b) => ((order.down ? compare(b, a) : compare(a, b)) || a.place - b.place));
       }
-      count.textContent = `${shown.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} ${data.noun}`;
+      const noun = data.nouns[all.length === 1 ? 0 : 1];
+      count.textContent = `${shown.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} ${noun}`;
       none.hidden = shown.length > 0;
       scroller.scrollTop = 0;
       draw(true);
@@ -153,6 +155,9 @@
       item.title = `${row.source}, number ${row.index}`;
       const text = cell(row.text, "mtn-text");
       text.title = row.text;
+      text.dir = item.dir = "auto";
+      tr.dataset.place = String(row.place);
+      tr.tabIndex = 0;
       tr.append(item, decision, cell(tokens, ""), cell(figure(row.score), ""), cell(figure(row.mmr), ""), cell(twin, "mtn-twin"), text);
       return tr;
     }
@@ -187,6 +192,31 @@
       search.focus();
     });
     search.addEventListener("input", refresh);
+
+    const dialog = root.querySelector(".mtn-dialog");
+    function open(target) {
+      const at = target.closest("tr")?.dataset.place;
+      if (at === undefined) return;
+      const row = all[Number(at)];
+      dialog.querySelector(".mtn-dialog-head").textContent =
+        `${row.item}: ${row.kind}, ${row.reason.replaceAll("_", " ")}, ${row.tokens.toLocaleString("en")} ${row.tokens === 1 ? "token" : "tokens"}`;
+      dialog.querySelector(".mtn-dialog-text").textContent = row.whole;
+      dialog.showModal();
+    }
+    body.addEventListener("click", (event) => open(event.target));
+    body.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      open(event.target);
+    });
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+
+    let keptOnly = false;
+    root.querySelector(".mtn-print").addEventListener("click", () => {
+      keptOnly = true;
+      print();
+      keptOnly = false;
+    });
     let waiting = false;
     scroller.addEventListener("scroll", () => {
       if (waiting) return;
@@ -194,8 +224,11 @@
       requestAnimationFrame(() => { waiting = false; draw(false); });
     });
     new ResizeObserver(() => draw(false)).observe(scroller);
-    addEventListener("beforeprint", () => draw(true, true));
-    addEventListener("afterprint", () => draw(true));
+    addEventListener("beforeprint", () => {
+      if (keptOnly) shown = shown.filter((row) => row.kind !== "dropped");
+      draw(true, true);
+    });
+    addEventListener("afterprint", refresh);
     refresh();
 
     return {

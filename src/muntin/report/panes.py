@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from muntin.report.account import Account
     from muntin.report.values import Part, SourceReport
 
-__all__ = ("bar", "escaped", "head", "percent", "signed", "view", "words")
+__all__ = ("NOUNS", "bar", "counted", "escaped", "head", "percent", "signed", "view", "words")
 
+NOUNS = {"context": ("candidate", "candidates"), "conversation": ("message", "messages")}
+"""What a report of each kind decides on: one, several."""
 _INKS = 8
 """Colours with patterns in `page.css`; the ninth source starts again."""
 _GLYPH = (
@@ -33,6 +35,12 @@ def escaped(text: str) -> str:
     return escape(visible(text), quote=True)
 
 
+def counted(report: Account, number: int) -> str:
+    """Return a number with the noun of the report in the right form."""
+    one, several = NOUNS[report.kind]
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def head(report: Account, *, page: bool) -> str:
     """Write the title, the question and a summary of two sentences."""
     button = '<button type="button" class="mtn-button mtn-theme mtn-live">Dark</button>'
@@ -41,7 +49,7 @@ def head(report: Account, *, page: bool) -> str:
     return (
         f'<header class="mtn-head">{_GLYPH}<span><strong>muntin</strong> {report.kind} report'
         f"</span>{button if page else ''}</header>"
-        f"<h1>{escaped(title)}</h1>"
+        f'<h1 dir="auto">{escaped(title)}</h1>'
         f'<p class="mtn-terms">Window {window}, budget {report.budget:,}, reserve '
         f"{report.reserve:,}. Counted by {escaped(report.counter)} "
         f"({'exact' if report.exact else 'estimate'}).</p>"
@@ -54,9 +62,9 @@ def view(report: Account) -> str:
 
 
 def _lead(report: Account) -> str:
-    nouns = "candidates" if report.kind == "context" else "messages"
     idle = f"<b>{report.idle:,}</b> stayed idle" if report.idle else "none stayed idle"
-    first = f"<b>{report.used:,}</b> of {report.budget:,} tokens are used, {idle}."
+    are = "token is" if report.budget == 1 else "tokens are"
+    first = f"<b>{report.used:,}</b> of {report.budget:,} {are} used, {idle}."
     if not report.decisions:
         return f'<p class="mtn-lead">{first}</p>'
     kinds = Counter(one.kind for one in report.decisions)
@@ -64,8 +72,9 @@ def _lead(report: Account) -> str:
     tails += [f"{kinds['summarised']:,} summarised"] * bool(kinds["summarised"])
     tails += [f"{kinds['dropped']:,} left out"]
     return (
-        f'<p class="mtn-lead">{first} Of {len(report.decisions):,} {nouns}, '
-        f"<b>{kinds['kept']:,}</b> are in word for word, {', '.join(tails)}.</p>"
+        f'<p class="mtn-lead">{first} Of {counted(report, len(report.decisions))}, '
+        f"<b>{kinds['kept']:,}</b> {'is' if kinds['kept'] == 1 else 'are'} in word for word, "
+        f"{', '.join(tails)}.</p>"
     )
 
 
@@ -82,7 +91,7 @@ def bar(report: Account, scale: int, *, small: bool = False) -> str:
     panes = "".join(
         f'<div class="mtn-pane" {look} data-tokens="{part.tokens}" data-width="{part.width}" '
         f'style="flex-grow:{part.width}" title="{escaped(part.name)}: {part.tokens:,} tokens">'
-        f"<span>{escaped(part.name)}</span><span>{part.tokens:,}</span></div>"
+        f"<span><bdi>{escaped(part.name)}</bdi></span><span>{part.tokens:,}</span></div>"
         for part, look in zip(report.parts, _looks(report.parts), strict=True)
         if part.width
     )

@@ -6,10 +6,12 @@ a letter of its own. It does not list single decisions: that is what the page is
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from muntin.report.columns import cut, figure, table, visible, wrap
+from muntin.report.columns import cells, cut, figure, table, visible, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,12 +19,24 @@ if TYPE_CHECKING:
     from muntin.report.account import Account
     from muntin.report.values import Part, SourceReport
 
-__all__ = ("to_text",)
+__all__ = ("terminal_width", "to_text")
 
 _WIDTH = 100
 """Width of a report where nothing asks for another, in terminal cells."""
 _NARROWEST = 40
+_NAME_WIDTH = 26
+"""Cells of the name of a source."""
+_LEAST_NAME = 8
+_ALWAYS = ("offered", "kept", "dropped", "used")
+"""Columns that are shown whatever they hold."""
 _MARKS = {"structure": "+", "idle": ".", "outside": "_", "reserve": "-"}
+
+
+def terminal_width() -> int:
+    """Return the cells of the terminal that the output goes to, at most 100; 100 without one."""
+    if not sys.stdout.isatty():
+        return _WIDTH
+    return min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
 def to_text(report: Account, width: int = _WIDTH) -> str:
@@ -56,17 +70,17 @@ def _lines(report: Account, width: int) -> Iterator[str]:
     )
     if report.sources:
         yield ""
-        yield from _source_table(report)
+        yield from _source_table(report, width)
     yield from _after(report, width)
 
 
-def _bar(whole: int, parts: Sequence[Part], letters: Sequence[str], cells: int) -> str:
+def _bar(whole: int, parts: Sequence[Part], letters: Sequence[str], length: int) -> str:
     """Draw the window: borders are rounded, not widths, so that the bar is always full."""
     drawn = ""
     border = 0
     for part, letter in zip(parts, letters, strict=True):
         border += part.width
-        drawn += letter * (round(border * cells / max(1, whole)) - len(drawn))
+        drawn += letter * (round(border * length / max(1, whole)) - len(drawn))
     return drawn
 
 
@@ -83,12 +97,23 @@ def _letters(parts: Sequence[Part]) -> list[str]:
     return letters
 
 
-def _source_table(report: Account) -> list[str]:
+def _source_table(report: Account, width: int) -> list[str]:
+    """Write the table of sources; on a narrow terminal without columns of zeros."""
     quotas = any(source.quota is not None for source in report.sources)
     summaries = any(source.summarised for source in report.sources)
     rows = [_heading(report, quotas=quotas, summaries=summaries)]
     rows += [_row(source, quotas=quotas, summaries=summaries) for source in report.sources]
-    return table(rows, first_width=26)
+    lines = table(rows, first_width=_NAME_WIDTH)
+    if max(map(cells, lines)) <= width:
+        return lines
+    kept = [
+        at
+        for at, column in enumerate(zip(*rows, strict=True))
+        if at == 0 or column[0] in _ALWAYS or any(cell not in ("0", "-") for cell in column[1:])
+    ]
+    rows = [[row[at] for at in kept] for row in rows]
+    figures = max(map(cells, table([["", *row[1:]] for row in rows], first_width=1)))
+    return table(rows, first_width=max(_LEAST_NAME, min(_NAME_WIDTH, width - figures)))
 
 
 def _heading(report: Account, *, quotas: bool, summaries: bool) -> list[str]:

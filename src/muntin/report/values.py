@@ -1,8 +1,8 @@
 """The values of a report: a decision, a source, an event, a piece of the result.
 
 Plain frozen values, made by the builder and by `fit_messages` and read by everything that shows
-them. They hold previews and digests, not the texts: a report can be kept and sent where the
-documents may not go.
+them. Written to the wire they hold previews and digests, not the texts, so a report can be kept and
+sent where the documents may not go.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class Decision:
     """How much it resembles `nearest`, from -1 to 1; None when none was compared."""
     preview: str = ""
     """Its beginning on one line, at most 120 characters; see `preview_of`."""
+    text: str | None = field(default=None, repr=False, compare=False)
+    """Its whole text while the report of a fresh build holds it; None after it was written and
+    read back. Never on the wire; `to_html(texts=True)` shows it."""
 
     @property
     def label(self) -> str:

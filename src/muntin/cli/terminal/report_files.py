@@ -98,7 +98,7 @@ def write_page(
     Raises:
         Failure: The file cannot be written.
     """
-    page = report.to_html(previous=previous, what_if=list(_possible(report)))
+    page = report.to_html(previous=previous, what_if=list(_possible(report)), texts=True)
     write_bytes(path, page.encode())
     note(f"page written to {path}")
 

@@ -121,6 +121,7 @@ def _mended(draft: Draft, before: Measured, index: int, place: int) -> Decision:
 
 def _decision(one: Measured, index: int, why: tuple[DecisionKind, Reason], now: int) -> Decision:
     kind, reason = why
+    whole = one.view.text or "\n".join(result.text for result in one.view.results)
     text = one.view.text or " ".join(result.text[:200] for result in one.view.results[:3])
     text = text or ", ".join(call.name for call in one.view.calls[:9])
     return Decision(
@@ -132,6 +133,7 @@ def _decision(one: Measured, index: int, why: tuple[DecisionKind, Reason], now: 
         kept_tokens=one.tokens if kind == "kept" else min(now, one.tokens),
         id=one.view.id or "",
         preview=preview_of(text),
+        text=whole or None,
     )
 
 

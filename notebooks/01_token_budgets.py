@@ -7,7 +7,15 @@
 # The bar below is one window, to scale.
 
 # %%
-from _style import AMBER, BLUE, GREY, canvas, headline, windows
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 from matplotlib.axes import Axes
 
 from muntin import (
@@ -18,6 +26,7 @@ from muntin import (
     ContextBuilder,
     ContextConfig,
 )
+from muntin.demo.pictures import AMBER, BLUE, GREY, canvas, headline, windows
 
 RULES = (
     "Letters weigh up to 80 grams each, and no form is asked for below that.",
@@ -73,6 +82,9 @@ windows({"one prompt": context.report}, "320 tokens, and where each of them went
 
 # %%
 print(context.report)
+
+# %%
+context.report
 
 # %% [markdown]
 # ## Quotas, and what borrowing does

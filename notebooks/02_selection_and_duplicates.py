@@ -6,15 +6,24 @@
 # Below, the same budget is filled from a store that holds every page once, twice, and so on.
 
 # %%
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 import inspect
 import json
 import shutil
 import string
 
 import numpy as np
-from _style import AMBER, BLUE, GREY, INK, RED, SHADES, canvas, ending, headline
 
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig, mmr_select, select
+from muntin.demo.pictures import AMBER, BLUE, GREY, INK, RED, SHADES, canvas, ending, headline
 from muntin.passages import WordOverlap
 
 PAGES = [
@@ -129,6 +138,9 @@ for label, config in (("before", without), ("after", ContextConfig())):
     )
     for one in context.report.decisions:
         print(f"{label:8}{one.id:8}{one.kind:9}{one.reason:18}{one.nearest or ''}".rstrip())
+
+# %%
+context.report
 
 # %% [markdown]
 # Inside a builder the default of `lambda_` is 1: once duplicates are gone,

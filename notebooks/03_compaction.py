@@ -9,12 +9,20 @@
 # and cutting at the front changes the first one every time.
 
 # %%
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 from collections.abc import Callable
 from itertools import pairwise, takewhile
 
-from _style import AMBER, BLUE, GREY, RED, canvas, ending, headline
-
-from muntin import HistoryCompactor, count_messages
+from muntin import HistoryCompactor, count_messages, fit_messages
+from muntin.demo.pictures import AMBER, BLUE, GREY, RED, canvas, ending, headline
 
 Message = dict[str, str]
 TURNS = 200
@@ -113,6 +121,12 @@ for name in STRATEGIES:
 passes = sum(a[1] != b[1] for a, b in zip(runs["compaction"], runs["compaction"][1:], strict=False))
 print(passes, "passes in", TURNS, "turns; the recap now begins:")
 print(runs["compaction"][-1][1]["content"][:180], "…")
+
+# %% [markdown]
+# One call fits the whole history into a budget, with the report of each message:
+
+# %%
+fit_messages(runs["whole history"][-1], budget=2000).report
 
 # %% [markdown]
 # ## Try this on yours

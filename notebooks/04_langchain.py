@@ -6,7 +6,15 @@
 # One middleware keeps every request inside the window, and leaves the state whole.
 
 # %%
-from _style import BLUE, GREY, RED, canvas, ending, headline, windows
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
@@ -14,6 +22,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
 from langchain_muntin import ContextAssembler, ContextWindowMiddleware
 from langchain_muntin.testing import StrictChatModel
+from muntin.demo.pictures import BLUE, GREY, RED, canvas, ending, headline, windows
 
 WINDOW, STEPS = 16_000, 24
 
@@ -89,6 +98,9 @@ report = prompt.invoke("What may a parcel to Paris weigh?").report
 windows({"the prompt": report}, "The prompt the model got")
 for one in report.decisions:
     print(f"{one.kind:8}{one.reason:16}{one.preview[:60]}")
+
+# %%
+report
 
 # %% [markdown]
 # ## Try this on yours

@@ -7,13 +7,22 @@
 # `with_window(agent)` fits every request.
 
 # %%
-from _style import BLUE, GREY, RED, canvas, ending, headline
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from llama_index_muntin import BudgetPostprocessor, CompactingMemory, WindowLedger, with_window
 from llama_index_muntin.testing import StrictLLM, call
+from muntin.demo.pictures import BLUE, GREY, RED, canvas, ending, headline
 
 WINDOW, STEPS = 16_000, 24
 
@@ -90,6 +99,9 @@ kept = budget.postprocess_nodes(nodes, query_str="What is paid for 12 days?")
 report = budget.last_report
 assert report is not None
 print(f"{len(kept)} of {len(nodes)} nodes, {report.used} tokens")
+
+# %%
+report
 
 # %% [markdown]
 # ## Try this on yours

@@ -7,6 +7,15 @@
 # First the budget: how much window do the passages that hold the answer need?
 
 # %%
+import importlib.util
+import subprocess
+import sys
+
+PACKAGE = "muntin[notebooks] @ git+https://github.com/muntin/muntin"
+if importlib.util.find_spec("muntin") is None:  # copied alone, in a fresh environment
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+
+# %%
 import inspect
 import json
 import shutil
@@ -14,9 +23,8 @@ import statistics
 import textwrap
 from collections.abc import Callable
 
-from _style import BLUE, canvas, headline, windows
-
 from muntin import AssemblyReport, CallableSource, Candidate, ContextBuilder, ContextConfig
+from muntin.demo.pictures import BLUE, canvas, headline, windows
 from muntin.text import bm25_scores
 
 Search = Callable[[str], list[Candidate]]
@@ -93,6 +101,9 @@ def notes(question: str) -> list[Candidate]:
 first = build("How long does a refund take?", notes, 80)
 for one in first.decisions:
     print(f"{one.id:12}{one.kind:9}{one.reason:16}{one.tokens:4} tokens")
+
+# %%
+first
 
 # %%
 windows({f"{size}": first.what_if(max_tokens=size) for size in (80, 160, 320)}, "Three budgets")

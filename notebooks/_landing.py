@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from _style import BLUE, GREY, RED, canvas, ending
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_muntin import ContextWindowMiddleware
 from langchain_muntin.testing import StrictChatModel
+from muntin.demo.pictures import BLUE, GREY, RED, canvas, ending
 
 WINDOW, STEPS = 16_000, 24
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "agent.svg"

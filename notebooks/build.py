@@ -62,6 +62,9 @@ def executed(source: Path) -> Any:
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
         cell.metadata.clear()
+        for output in cell.get("outputs", ()):
+            if "text/html" in output.get("data", {}):
+                output.data["text/plain"] = "<report>"  # its `repr` has every field
     return notebook
 
 
@@ -78,7 +81,8 @@ def text_of(notebook: Any) -> list[tuple[str, str, str]]:
                 shown.append(output.text)
             elif output.output_type in {"display_data", "execute_result"}:
                 data = output.data
-                shown.append("<picture>" if "image/png" in data else data.get("text/plain", ""))
+                is_drawn = "image/png" in data or "text/html" in data
+                shown.append("<picture>" if is_drawn else data.get("text/plain", ""))
         rows.append((cell.cell_type, cell.source, "".join(shown)))
     return rows
 

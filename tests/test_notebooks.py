@@ -5,6 +5,7 @@ A kernel talks to its client over the loopback address, so these tests may open 
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,3 +49,31 @@ def test_the_notebook_runs_and_says_what_it_shows(source: Path) -> None:
     committed = build.nbformat.read(build.shown(source), as_version=4)
 
     assert build.text_of(build.executed(source)) == build.text_of(committed)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_a_notebook_can_be_copied_alone(source: Path) -> None:
+    """A notebook that imports a file next to it ends in its first cell everywhere else."""
+    tree = ast.parse(source.read_text("utf-8"))
+    beside = {path.stem for path in source.parent.glob("*.py")}
+    imported = {
+        node.module.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    assert imported & beside == set()
+    text = source.read_text("utf-8")
+    assert "pip" in text[: text.index("from muntin")]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_a_notebook_shows_a_report(source: Path) -> None:
+    """The report is what a reader of the notebook takes home."""
+    committed = build.nbformat.read(build.shown(source), as_version=4)
+    shown = [
+        output.data["text/html"]
+        for cell in committed.cells
+        for output in cell.get("outputs", ())
+        if "text/html" in output.get("data", {})
+    ]
+    assert any("mtn-fragment" in html for html in shown)

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks._harness import Table
 from benchmarks.measures import blocks
 from benchmarks.measures.tokens import count, interval, mean
-from benchmarks.real_model.server import WINDOW, weights
+from benchmarks.real_model.server import WINDOW, weights, without_extra_buffers
 from muntin import CallableSource, Candidate, ContextBuilder, ContextConfig
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ class _Model:
     """The model, and the log-probability of a text after a prompt."""
 
     def __init__(self) -> None:
-        import llama_cpp
-
-        self.cpp: Any = llama_cpp
-        self.llama: Any = llama_cpp.Llama(
-            str(weights()), n_ctx=WINDOW, n_batch=512, n_threads=2, verbose=False
+        self.cpp: Any = without_extra_buffers()
+        threads = {"n_threads": 1, "n_threads_batch": 1}  # two wait for each other when others run
+        self.llama: Any = self.cpp.Llama(
+            str(weights()), n_ctx=WINDOW, n_batch=512, verbose=False, **threads
         )
 
     def per_token(self, prompt: str, answer: str) -> float:
@@ -115,13 +114,13 @@ def measure(minutes: float, *, questions: int = 200) -> None:
             return
         found = blocks.offers(record, "dup")
         ways = _ways(record["question"], found)
-        scores = {
-            name: max(
-                model.per_token(_PROMPT.format(block=block, question=record["question"]), answer)
-                for answer in record["answers"][:1]
+        measured = {
+            block: model.per_token(
+                _PROMPT.format(block=block, question=record["question"]), record["answers"][0]
             )
-            for name, block in ways.items()
+            for block in dict.fromkeys(ways.values())
         }
+        scores = {name: measured[block] for name, block in ways.items()}
         with SCORES.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"id": record["id"], "scores": scores}) + "\n")
 

@@ -316,9 +316,9 @@ def _read_report(passage: str) -> AssemblyReport:
 
 def test_a_click_shows_the_whole_passage_and_the_search_covers_it(open_page: Open) -> None:
     """A preview of 120 characters does not show whether the passage has the answer."""
-    passage = f"{'Beginning. ' * 30}\nThe needle is here."
+    passage = f"{'Beginning. ' * 30}\nThe lighthouse is here."
     page = open_page(_read_report(passage).to_html(texts=True))
-    page.get_by_role("searchbox").fill("needle")
+    page.get_by_role("searchbox").fill("lighthouse")
     assert items(page) == ["rag:0"]
     page.locator(".mtn-decisions tbody tr").first.click()
     dialog = page.locator(".mtn-dialog")
@@ -333,8 +333,8 @@ def test_a_click_shows_the_whole_passage_and_the_search_covers_it(open_page: Ope
 
 def test_a_page_holds_whole_passages_only_when_asked(open_page: Open) -> None:
     """A report may go where the documents may not."""
-    html = _read_report(f"{'Beginning. ' * 30}\nThe needle is here.").to_html()
-    assert "needle" not in html
+    html = _read_report(f"{'Beginning. ' * 30}\nThe lighthouse is here.").to_html()
+    assert "lighthouse" not in html
     page = open_page(html)
     page.locator(".mtn-decisions tbody tr").first.click()
     assert (page.locator(".mtn-dialog-text").text_content() or "").startswith("Beginning.")

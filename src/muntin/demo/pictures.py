@@ -1,10 +1,13 @@
-"""Draw every picture of the notebooks in one manner, on whatever ground they are shown.
+"""Draw the pictures of the notebooks, readable on light and dark pages.
 
-Nobody knows whether a notebook is read on a light page or a dark one, and asking the system is no
-answer: the page has a theme of its own. So grounds are transparent, and all ink is of a middle
-tone, at least three times as light or dark as white, as the dark themes of GitHub, JupyterLab and
-VS Code.
+A notebook does not know the theme of the page that shows it. So backgrounds are transparent, and
+all colours have a middle tone: a contrast of at least 3 with white and with the dark themes of
+GitHub, JupyterLab and VS Code. Needs matplotlib (extra `notebooks`).
 """
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+# matplotlib has parts without types.
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ __all__ = (
 INK, GREY = "#748290", "#8593a1"
 BLUE, AMBER, GREEN, RED, VIOLET = "#3d83b5", "#bb7d1a", "#3f8f66", "#cb5d58", "#8a74b6"
 SHADES = LinearSegmentedColormap.from_list("muntin", [f"{BLUE}00", BLUE])
-"""From nothing to blue, for tables of numbers from 0 to 1."""
+"""From transparent to blue, for tables of numbers from 0 to 1."""
 
 _FAINT = f"{GREY}30"
 _PALE = {"idle": f"{GREY}1c", "reserve": _FAINT, "other": _FAINT, "structure": f"{GREY}70"}
@@ -66,8 +69,8 @@ plt.rcParams.update(
         "axes.titlepad": 12,
         "axes.axisbelow": True,
         "grid.color": _FAINT,
-        # Not quite alike: where all numbers at the axes are light, or all are dark, notebooks
-        # think that the picture needs a ground of the other kind.
+        # Two tones: where all tick labels are light, or all dark, notebooks put a background of
+        # the other kind behind the picture.
         "xtick.color": "#738190",
         "ytick.color": "#778593",
         "legend.frameon": False,
@@ -78,7 +81,7 @@ plt.rcParams.update(
 
 
 def canvas(width: float = 9.0, height: float = 3.6, columns: int = 1) -> list[Axes]:
-    """Return empty axes, side by side, with quiet horizontal rules."""
+    """Return empty axes, side by side, with faint horizontal lines."""
     _, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained", squeeze=False)
     for one in axes[0]:
         one.grid(axis="y")
@@ -87,7 +90,7 @@ def canvas(width: float = 9.0, height: float = 3.6, columns: int = 1) -> list[Ax
 
 
 def headline(axes: Axes, title: str, *, x: str = "", y: str = "") -> None:
-    """Say what the picture says, and what its axes are."""
+    """Set the title and the names of the axes."""
     axes.set_title(title)
     axes.set(xlabel=x, ylabel=y)
 
@@ -95,7 +98,7 @@ def headline(axes: Axes, title: str, *, x: str = "", y: str = "") -> None:
 def ending(
     axes: Axes, line: tuple[Sequence[float], Sequence[float]], text: str, color: str
 ) -> None:
-    """Draw a line and write its name at its end, so that nobody has to look up a legend."""
+    """Draw a line with its name at its end, in place of a legend."""
     xs, ys = line
     axes.plot(xs, ys, color=color)
     axes.annotate(
@@ -104,7 +107,7 @@ def ending(
 
 
 def windows(reports: Mapping[str, AssemblyReport], title: str) -> None:
-    """Draw windows as bars of their parts; equal lengths are equal tokens."""
+    """Draw windows as bars of their parts, on one scale in tokens."""
     _, axes = plt.subplots(figsize=(9.0, 1.3 + 0.62 * len(reports)), layout="constrained")
     inks = dict(_FIXED)
     whole = max(sum(part.width for part in report.parts) for report in reports.values())

@@ -18,4 +18,18 @@ def test_a_fence_with_options_is_one_the_site_reads() -> None:
         for fence in re.findall(r"^ *```\w+ +\S.*$", path.read_text("utf-8"), re.MULTILINE)
     ]
 
-    assert unread == [], 'write {.python continues="yes"}'
+    assert unread == [], 'write {.python .continued continues="yes"}'
+
+
+def test_a_block_that_continues_the_one_before_shows_it() -> None:
+    """A reader who copies the second block alone gets a NameError."""
+    silent = [
+        f"{path.relative_to(ROOT)}: {fence}"
+        for path in (ROOT / "docs").rglob("*.md")
+        for fence in re.findall(r"^ *```.*continues=.*$", path.read_text("utf-8"), re.MULTILINE)
+        if ".continued" not in fence
+    ]
+    style = (ROOT / "docs" / "stylesheets" / "muntin.css").read_text("utf-8")
+
+    assert silent == []
+    assert ".continued::before" in style

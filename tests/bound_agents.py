@@ -113,7 +113,8 @@ class Provider:
         return {**write(one, thought, text, ids), "id": f"answer_{self.outcome.requests}"}
 
     def _is_new_turn(self, body: dict[str, Any]) -> bool:
-        last: Any = (body.get("messages") or body.get("input") or body.get("contents") or [{}])[-1]
+        given: Any = body.get("messages") or body.get("input") or body.get("contents") or [{}]
+        last: Any = given[-1]
         return (
             "tool_result" not in str(last)
             and "_output" not in str(last.get("type"))

@@ -90,7 +90,8 @@ class ContextWindowMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         reserve: Tokens kept for the answer; `None` takes the model's limit, else `division`.
         division: How the window is divided; `None` takes the defaults.
         target: Share of the budget a request is brought down to when it is over it. Lower makes
-            decisions rarer, and so prompt caches last longer; higher keeps more.
+            decisions rarer, and so prompt caches last longer; higher keeps more. It is at most
+            0.35 while reasoning is bound to earlier messages: every decision costs that reasoning.
         trigger: When older messages are compacted although the request fits: tokens, a share of
             the window, or a pair such as `("messages", 40)`; `None` compacts only what does not
             fit.

@@ -35,7 +35,7 @@ __all__ = (
     "readable",
 )
 
-BOUND_TARGET: Final = 0.5
+BOUND_TARGET: Final = 0.35
 """Share of the budget that a decision brings a request with bound reasoning down to, at most: every
 decision costs all reasoning before it, so decisions are rare and large."""
 

@@ -16,7 +16,7 @@ from muntin.testing.wire.anthropic import joined_turns
 from muntin.testing.wire.refused import block_of, blocks_of, listed, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ("BoundThinking",)
 
@@ -81,12 +81,26 @@ class BoundThinking:
         written = [self._written[one] for one in chain if one in self._written]
         return sum(bool(one.model) and one.model != model for one in written)
 
+    def stale(self, body: Mapping[str, Any]) -> int:
+        """Return how many blocks of a request were signed behind another prefix."""
+        return sum(1 for _ in self._stale(body))
+
     def check(self, body: Mapping[str, Any]) -> None:
         """Refuse a request that holds a block this object signed behind another prefix.
 
         Raises:
             RequestRefused: With the provider's text.
         """
+        for index, at in self._stale(body):
+            raise refuse(
+                "thinking_bound",
+                index,
+                f"messages.{index}.content.{at}: Invalid `signature` in `thinking` block. The "
+                f"block is bound to a different conversation.",
+            )
+
+    def _stale(self, body: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+        """Yield the positions of blocks behind another prefix: message and block."""
         messages = _from_compaction(blocks_of(body.get("messages")))
         for index, message in enumerate(messages):
             for at, block in enumerate(blocks_of(message.get("content"))):
@@ -96,13 +110,7 @@ class BoundThinking:
                 chain = _chain([*messages[:index], _until(message, at)])
                 follows = chain == written.chain[len(written.chain) - len(chain) :]
                 if not follows or written.prefix != _digest(body, messages[:index]):
-                    raise refuse(
-                        "thinking_bound",
-                        index,
-                        f"messages.{index}.content.{at}: Invalid "
-                        f"`signature` in `thinking` block. The block is bound to a "
-                        f"different conversation.",
-                    )
+                    yield index, at
 
 
 def _from_compaction(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

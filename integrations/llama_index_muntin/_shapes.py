@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
     from muntin.messages import Role, ToolCall
 
-__all__ = ("SHAPE", "LlamaIndexShape", "answered_call", "calls_of")
+__all__ = ("SHAPE", "LlamaIndexShape", "answered_call", "calls_of", "signed_neighbours_joined")
 
+_SIGNATURES = "thought_signatures"
+"""Key of Gemini's signatures, a list by the position of the blocks they belong to."""
 _SILENT = frozenset({"cache"})
 """Blocks without content for the model."""
 _MEDIA = {"image": "image", "audio": "audio", "video": "video", "document": "data"}
@@ -152,6 +154,45 @@ def calls_of(message: ChatMessage) -> tuple[ToolCall, ...]:
     return SHAPE.view(message).calls
 
 
+def signed_neighbours_joined(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Join neighbouring messages of the assistant whose signatures are kept by position.
+
+    The Google model of LlamaIndex joins them itself and puts the signatures of the second message
+    on the blocks of the first.
+
+    Args:
+        messages: The messages. Not changed.
+    """
+    out: list[ChatMessage] = []
+    for message in messages:
+        before = out[-1] if out else None
+        if before is None or not (_is_assistant(before) and _is_assistant(message)):
+            out.append(message)
+            continue
+        if _SIGNATURES not in {**before.additional_kwargs, **message.additional_kwargs}:
+            out.append(message)
+            continue
+        signatures = [*_signatures(before), *_signatures(message)]
+        beside = {**before.additional_kwargs, **message.additional_kwargs}
+        out[-1] = before.model_copy(
+            update={
+                "blocks": [*before.blocks, *message.blocks],
+                "additional_kwargs": {**beside, _SIGNATURES: signatures},
+            }
+        )
+    return out
+
+
+def _is_assistant(message: ChatMessage) -> bool:
+    return message.role in (MessageRole.ASSISTANT, MessageRole.MODEL)
+
+
+def _signatures(message: ChatMessage) -> list[Any]:
+    """Return one signature or `None` for each block."""
+    given: list[Any] = list(message.additional_kwargs.get(_SIGNATURES) or ())
+    return [*given, *[None] * len(message.blocks)][: len(message.blocks)]
+
+
 def _calls_beside(kwargs: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """Read the calls outside the blocks, in the form of any provider."""
     given = kwargs.get("tool_calls")
@@ -244,7 +285,15 @@ def _plain(value: Any) -> Any:
 
 
 def _with_blocks(message: ChatMessage, blocks: list[Any]) -> ChatMessage:
-    return message.model_copy(update={"blocks": blocks})
+    """Copy a message with other blocks; signatures that are kept by position move with theirs."""
+    changed: dict[str, Any] = {"blocks": blocks}
+    signatures = message.additional_kwargs.get(_SIGNATURES)
+    if isinstance(signatures, list):
+        listed = cast("list[Any]", signatures)
+        signed = {id(one): sign for one, sign in zip(message.blocks, listed, strict=False)}
+        kept = [signed.get(id(block)) for block in blocks]
+        changed["additional_kwargs"] = {**message.additional_kwargs, _SIGNATURES: kept}
+    return message.model_copy(update=changed)
 
 
 SHAPE = LlamaIndexShape()

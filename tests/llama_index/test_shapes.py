@@ -17,8 +17,9 @@ from llama_index.core.base.llms import types
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 
 from llama_doubles import EXACT, calling, result, said
-from llama_index_muntin._shapes import SHAPE
+from llama_index_muntin._shapes import SHAPE, signed_neighbours_joined
 from muntin import ContextWindowExceeded, count_message, fit_messages, repair
+from muntin.messages import without_signed_thinking
 from muntin.messages.shapes import shape_of, view
 from muntin.messages.turns import pairing_problems
 
@@ -202,3 +203,38 @@ def test_a_broken_pair_is_mended_with_messages_of_this_kind() -> None:
 
     assert [message.role.value for message in mended] == ["user", "assistant", "tool", "user"]
     assert mended[2].additional_kwargs["tool_call_id"] == "c1"
+
+
+def test_signatures_by_position_move_with_their_blocks() -> None:
+    """Gemini refuses a call whose signature went to another call."""
+    first = types.ToolCallBlock(tool_name="a", tool_kwargs={}, tool_call_id="a")
+    second = types.ToolCallBlock(tool_name="b", tool_kwargs={}, tool_call_id="b")
+    thought = types.ThinkingBlock(content="Hm.", additional_information={"signature": "s"})
+    message = ChatMessage(
+        role="assistant",
+        blocks=[thought, TextBlock(text="x"), TextBlock(text="y"), first, second],
+        additional_kwargs={"thought_signatures": ["T", "X", None, "A", None]},
+    )
+    shorter = SHAPE.with_text(message, "short")
+    assert shorter.additional_kwargs["thought_signatures"] == ["T", None, "A", None]
+    unsigned = without_signed_thinking([message]).messages[0]
+    assert unsigned.additional_kwargs["thought_signatures"] == ["X", None, "A", None]
+    assert message.additional_kwargs["thought_signatures"] == ["T", "X", None, "A", None]
+
+
+def test_neighbours_with_signatures_are_joined_before_the_model_joins_them() -> None:
+    """The Google model puts the second message's signatures on the first one's blocks."""
+    call = types.ToolCallBlock(tool_name="a", tool_kwargs={}, tool_call_id="a")
+    one = ChatMessage(role="assistant", blocks=[TextBlock(text="x"), call],
+                      additional_kwargs={"thought_signatures": [None, "A"]})  # fmt: skip
+    two = ChatMessage(role="assistant", blocks=[TextBlock(text="y")],
+                      additional_kwargs={"thought_signatures": ["Y"]})  # fmt: skip
+    user = ChatMessage(role="user", content="Go on.")
+    joined = signed_neighbours_joined([user, one, two, user])
+    assert [message.role.value for message in joined] == ["user", "assistant", "user"]
+    assert joined[1].additional_kwargs["thought_signatures"] == [None, "A", "Y"]
+    assert len(joined[1].blocks) == 3
+    assert signed_neighbours_joined([one, user, two]) == [one, user, two]
+    plain = [ChatMessage(role="assistant", content=text) for text in "ab"]
+    assert signed_neighbours_joined(plain) == plain
+    assert len(one.blocks) == 2

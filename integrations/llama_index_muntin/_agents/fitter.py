@@ -23,6 +23,7 @@ from llama_index_muntin._agents.conclusion import (
 from llama_index_muntin._agents.guard import GuardedContext, Overrun
 from llama_index_muntin._agents.question import restored, with_question, without_repeat
 from llama_index_muntin._agents.steps import Steps, steps_of
+from llama_index_muntin._shapes import signed_neighbours_joined
 from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive
 from muntin.conversations import FittedMessages
 from muntin.counting import count_messages
@@ -168,6 +169,7 @@ class StepFitter:
         self.last = _accounted(request.account, request.added)
         back = [request.originals.get(id(message), message) for message in outgoing.messages]
         kept, shown = self._steps.restored(back, request.items)
+        kept = signed_neighbours_joined(kept)
         return _behind_own_prompt(self._steps.agent, kept), shown, outgoing.tokens
 
     async def _after(self, error: Exception, request: _Request) -> _Request:

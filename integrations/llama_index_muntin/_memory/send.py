@@ -13,6 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from llama_index_muntin._conversion import as_chat_message, copy_of_message, to_muntin
 from llama_index_muntin._memory.messages import is_empty
+from llama_index_muntin._shapes import signed_neighbours_joined
 from muntin.conversations import FittedMessages, fit_messages
 from muntin.counting import REPLY_TOKENS, counts_for
 from muntin.errors import ContextWindowExceeded
@@ -159,7 +160,7 @@ def _fitted(parts: list[Any], budget: int, rules: Rules, question: str | Newest 
         question=question,
         repair=True,
     )
-    messages = [as_chat_message(message) for message in fit.messages]
+    messages = signed_neighbours_joined([as_chat_message(one) for one in fit.messages])
     measure = counts_for(rules.counter).measure
     tokens = sum(measure(message).tokens for message in messages) + REPLY_TOKENS
     return Sent(messages=messages, tokens=tokens, fit=fit)

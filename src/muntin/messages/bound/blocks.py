@@ -31,6 +31,8 @@ _INNER = ("raw", "message", "payload")
 """Where records keep a message of a provider."""
 _CALL_IDS = "__openai_function_call_ids__"
 """Key under which LangChain keeps the ids of items next to the calls."""
+_BY_POSITION = "thought_signatures"
+"""Key under which LlamaIndex keeps Gemini's signatures, one for each block."""
 _MODEL_KEYS = ("model_name", "model", "model_id")
 _SERVER_IDS = ("msg_", "fc_", "ctc_")
 
@@ -140,6 +142,11 @@ def _of_object(message: Any, key: str, blocks: list[Any] | None, taken: Taken) -
         changed[key] = kept
     beside = as_block(getattr(message, "additional_kwargs", None))
     if beside is not None:
+        signatures = beside.get(_BY_POSITION)
+        if gone and isinstance(signatures, list):
+            listed = cast("list[Any]", signatures)
+            signed = {id(one): sign for one, sign in zip(blocks or (), listed, strict=False)}
+            beside = {**beside, _BY_POSITION: [signed.get(id(block)) for block in kept or ()]}
         reasoning = as_block(beside.get("reasoning"))
         is_item = reasoning is not None and (reasoning.get("id") or _has_seal(reasoning))
         if is_item and taken("items"):

@@ -9,6 +9,7 @@ passage first.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownParameterType=false, reportMissingImports=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 

@@ -80,6 +80,7 @@ def _is_one(given: object) -> bool:
 
 def _texts(item: object) -> Iterator[str]:
     """Yield the texts of one item: a message may hold several results."""
+    kind = type(item).__name__
     if isinstance(item, str):
         yield item
         return
@@ -103,7 +104,7 @@ def _texts(item: object) -> Iterator[str]:
     except ConfigurationError as error:
         raise ConfigurationError(
             f"given must be texts, candidates or messages, or a function that returns them, got "
-            f"{type(item).__name__}: {error}"
+            f"{kind}: {error}"
         ) from error
     for text in (read.text, *(result.text for result in read.results), *read.server):
         yield text

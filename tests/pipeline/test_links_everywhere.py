@@ -9,6 +9,7 @@ passage names. An entry point that goes by scores alone leaves it out.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +30,6 @@ from muntin.passages import gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from muntin.report import AssemblyReport
 
@@ -158,24 +158,27 @@ def test_links_can_be_switched_off(entry: str) -> None:
 
 
 def test_the_command_line_follows_links(tmp_path: Path) -> None:
-    """BM25 alone does not find the second document: it shares no word with the question."""
-    for one in FOUND:
-        (tmp_path / f"{one.id}.md").write_text(one.content)
-    more = [f"The harbour of winter town {n} has an author who lives near it." for n in range(3)]
-    for n, text in enumerate(more):
-        (tmp_path / f"town{n}.md").write_text(text)
+    """The path in front of each passage hid the names, so the second half was left out."""
+    texts = {
+        "n1": NOVEL,
+        "i2": "A harbour is icebound in winter when the sea freezes.",
+        "w3": "A novel is a long work of prose; in winter more are sold.",
+        "p4": "Ada Berg (born 1961) grew up in Lund, where she and her sisters live.",
+        "x5": "A harbour in winter is no place to live, says the pilot.",
+    }
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
 
     ended = CliRunner().invoke(
         app,
-        ["assemble", "-q", ASKED, "--docs", str(tmp_path), "--window", "140", "--reserve", "0",
+        ["assemble", "-q", ASKED, "--docs", str(folder), "--window", "100", "--reserve", "0",
          "--json"],
     )  # fmt: skip
-    told = json.loads(ended.stdout)
-    kept = {
-        one["id"].rsplit("/", 1)[-1].split(".")[0]: one["reason"]
-        for one in told["report"]["decisions"]
-        if one["kind"] == "kept"
-    }
+    decided = {Path(one["id"]).name: one for one in json.loads(ended.stdout)["report"]["decisions"]}
 
-    assert kept["novel"] == "named_in_question"
-    assert kept["author"] == "named_in_chosen"
+    assert decided["n1.md:1"]["reason"] == "named_in_question"
+    assert decided["p4.md:1"]["reason"] == "named_in_chosen"
+    assert decided["p4.md:1"]["nearest"] == decided["n1.md:1"]["id"]
+    assert decided["i2.md:1"]["kind"] == "dropped"

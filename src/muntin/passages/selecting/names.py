@@ -163,6 +163,8 @@ def _raw_names(candidate: Candidate) -> Iterator[str]:
     if candidate.metadata:
         yield from _from_metadata(candidate.metadata)
     content = candidate.content
+    if candidate.id and content.startswith(candidate.id):  # as `muntin assemble` writes them
+        content = content[len(candidate.id) :].lstrip(": ")
     head = content[:_HEAD].lstrip()
     first, _, rest = head.partition("\n")
     body = first

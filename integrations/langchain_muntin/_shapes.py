@@ -131,7 +131,7 @@ class LangChainShape:
             unknown=read.unknown,
             name=message.name,
             id=message.id,
-            pinned=mark in ("pinned", "context") or read.compacts,
+            pinned=mark in ("pinned", "context") or read.compacts or read.changes_tools,
             compacts=read.compacts,
             injected=injected or (mark == "context" and role == "user"),
         )

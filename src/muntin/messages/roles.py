@@ -113,8 +113,8 @@ def arrange_roles(
 
 def _is_misplaced(views: Sequence[MessageView], at: int, lead: int, system: SystemPlace) -> bool:
     """Return whether a system message behind the leading ones is in a place that is refused."""
-    if system == "anywhere" or views[at].role != "system":
-        return False
+    if system == "anywhere" or views[at].role != "system" or views[at].unknown:
+        return False  # blocks such as added tools have no other place
     if system == "first":
         return True
     before = views[at - 1].role if at > lead else None

@@ -37,6 +37,9 @@ _CALLS = frozenset({"tool_use", "tool_call", "function_call", "custom_tool_call"
 _SERVER = frozenset({"server_tool_use", "server_tool_call", "server_tool_result", "mcp_tool_use",
                      "mcp_call", "web_search_call", "file_search_call", "code_interpreter_call",
                      "image_generation_call"})  # fmt: skip
+_TOOL_CHANGES = frozenset({"tool_addition", "tool_removal", "toolAddition", "toolRemoval",
+                           "additional_tools"})  # fmt: skip
+"""Types and keys of blocks that add or remove tools inside a conversation."""
 _RESULTS = ("output", "result", "value", "response")
 """Keys that hold a result if it has no content."""
 _ASIDE = frozenset(
@@ -127,6 +130,7 @@ class BlockReader:
         self._reasoning: list[str] = []
         self._unknown: list[tuple[str, str]] = []
         self.signed = False
+        self.changes_tools = False
         self.compacts = False
 
     @property
@@ -211,6 +215,8 @@ class BlockReader:
             self._texts.append(_text(block.get("title")))
             self.content(block.get("content"))
         elif "cachePoint" not in block:
+            # Calls behind a change of the tools are only valid while the model sees it.
+            self.changes_tools |= kind in _TOOL_CHANGES or not _TOOL_CHANGES.isdisjoint(block)
             self._unknown.append((kind or "untyped", self._json(block)))
 
     def _told(self, kind: str, block: Mapping[str, Any]) -> None:

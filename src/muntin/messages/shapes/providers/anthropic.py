@@ -47,7 +47,7 @@ class AnthropicShape:
             signed=read.signed,
             media=read.media,
             unknown=read.unknown,
-            pinned=read.compacts,
+            pinned=read.compacts or read.changes_tools,
             compacts=read.compacts,
             id=identifier if isinstance(identifier, str) else None,
         )

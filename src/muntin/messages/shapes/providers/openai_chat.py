@@ -97,6 +97,7 @@ class OpenAIChatShape:
             signed=read.signed,
             media=read.media,
             unknown=read.unknown,
+            pinned=read.changes_tools,
             name=name,
             id=identifier,
         )

@@ -53,7 +53,10 @@ class OpenAIResponsesShape:
             role = role_of(message.get("role"))
             read.content(message.get("content"))
             if kind != "message" and "tools" in message:
-                return MessageView(role, server=(canonical_json(message["tools"]),), id=identifier)
+                added = (canonical_json(message["tools"]),)
+                # Calls of these tools are only valid while the model sees them.
+                pinned = kind == "additional_tools"
+                return MessageView(role, server=added, id=identifier, pinned=pinned)
         else:
             role = "assistant"
             read.block(message)

@@ -345,3 +345,43 @@ def test_of_several_windows_the_smallest_counts() -> None:
     ]
 
     assert resolve_window("gpt-4o").tokens == min(listed)
+
+
+def deferred_tools() -> dict[str, Any]:
+    """Write a tool whose loading is deferred in every form that providers take."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "description": "x " * 99}}}
+    forms: dict[str, Any] = {
+        "anthropic": {"name": "look", "input_schema": schema, "defer_loading": True},
+        "responses": {
+            "type": "function", "name": "look", "parameters": schema, "defer_loading": True
+        },
+        "chat": {
+            "type": "function", "function": {"name": "look", "parameters": schema},
+            "defer_loading": True,
+        },
+    }  # fmt: skip
+    return forms
+
+
+@pytest.mark.parametrize("form", ["anthropic", "responses", "chat"])
+def test_a_deferred_tool_is_charged_by_its_name(form: str) -> None:
+    """A hundred deferred tools would seem to fill the window that they are kept out of."""
+    tool = deferred_tools()[form]
+
+    assert count_tools([tool], counter=count_tokens) == count_tokens("look")
+    assert count_tools([{**tool, "defer_loading": False}], counter=count_tokens) > 50
+
+
+def test_a_deferred_tool_of_langchain_is_charged_by_its_name() -> None:
+    """The middleware for tool search marks the tool object, not its schema."""
+    tools: Any = pytest.importorskip("langchain_core.tools")
+
+    def look(parcel: str) -> str:
+        """Return where a parcel is, and what it holds, and where it goes."""
+        return parcel
+
+    plain = tools.StructuredTool.from_function(look)
+    deferred = plain.model_copy(update={"extras": {"defer_loading": True}})
+
+    assert count_tools([deferred], counter=count_tokens) == count_tokens("look")
+    assert count_tools([plain], counter=count_tokens) > 20

@@ -245,6 +245,9 @@ def schema_of(tool: Any) -> Any:
     if known is not None and known[0]() is tool:
         return known[1]
     schema = convert_to_openai_tool(tool)
+    extras = getattr(tool, "extras", None)
+    if isinstance(extras, Mapping) and cast("Mapping[str, Any]", extras).get("defer_loading"):
+        schema = {**schema, "defer_loading": True}
     try:
         alive: Callable[[], object] = weakref.ref(tool, _forget(id(tool)))
     except TypeError:  # no reference can be held without keeping the tool alive

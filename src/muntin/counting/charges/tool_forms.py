@@ -80,11 +80,13 @@ def _of_object(tool: Any) -> Block:
             schema = getattr(tool, attribute, None)
             if schema is not None:  # MCP, LangChain
                 found = as_block(schema) or _of_class(schema)
-                return {
+                made: Block = {
                     "name": name,
                     "description": getattr(tool, "description", "") or "",
                     "parameters": found.get("parameters", found),
                 }
+                extras = as_block(getattr(tool, "extras", None)) or {}
+                return {**made, "defer_loading": True} if extras.get("defer_loading") else made
     dump = getattr(tool, "model_dump", None)
     dumped = as_block(dump(exclude_none=True)) if callable(dump) else None
     if dumped is not None:  # client libraries

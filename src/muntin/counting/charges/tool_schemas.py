@@ -40,7 +40,7 @@ def count_tools(tools: Any, *, counter: TokenCounter) -> int:
         tools: A list of tools, one tool, or JSON text of either. A tool is a dict of any provider
             (OpenAI, Responses, Anthropic, Gemini, Bedrock, MCP), a pydantic class, a function, or a
             tool object of LangChain, LlamaIndex or MCP. A provider's own tool is charged as its
-            JSON.
+            JSON, and a tool whose loading is deferred (`defer_loading`) by its name alone.
         counter: Counts the texts. A counter named after `cl100k_base` gets that vocabulary's
             framing, every other the one of `o200k_base`.
 
@@ -70,6 +70,8 @@ def _tool(given: Block, counter: TokenCounter, start: int) -> int:
     name = function.get("name")
     if not isinstance(name, str):
         return counter(canonical_json(given))
+    if given.get("defer_loading") is True or function.get("defer_loading") is True:
+        return counter(name)  # the schema is not in the prompt before a search finds the tool
     schema = next(
         (found for key in _SCHEMAS if (found := as_block(function.get(key))) is not None), None
     )

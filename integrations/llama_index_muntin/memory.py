@@ -8,6 +8,7 @@ fails loses nothing: the messages stay, and the budget is kept without a model.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from llama_index.core.storage.chat_store.base_db import MessageStatus
@@ -29,6 +30,8 @@ from llama_index_muntin._memory import (
 )
 from llama_index_muntin._models import counter_of, counter_of_tokenizer, tokenizer_of
 from muntin.conversations import NEWEST
+from muntin.counting import model_name
+from muntin.messages import role_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -171,6 +174,7 @@ class CompactingMemory(WritableMemory):
             results=results,
             embed_model=embed_model,
         )
+        memory._rules = replace(memory._rules, roles=role_rules(model_name(llm) or ""))
         if chat_history:
             memory.set(list(chat_history))
         return memory

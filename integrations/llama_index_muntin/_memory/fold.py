@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from muntin.conversations import NEWEST, ExtractiveSummarizer, HistoryCompactor
 from muntin.counting import counts_for, truncate_to_tokens
+from muntin.messages import AS_THEY_ARE, RoleRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +49,8 @@ class Rules:
     """Role of the recap."""
     question: Newest | None = NEWEST
     """What turns are recalled for where no question is given; `None` never recalls any."""
+    roles: RoleRules = AS_THEY_ARE
+    """What the model demands of the order of roles."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

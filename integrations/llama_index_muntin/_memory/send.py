@@ -17,7 +17,7 @@ from llama_index_muntin._shapes import signed_neighbours_joined
 from muntin.conversations import FittedMessages, fit_messages
 from muntin.counting import REPLY_TOKENS, counts_for
 from muntin.errors import ContextWindowExceeded
-from muntin.messages import Message, without_signed_thinking
+from muntin.messages import Message, arrange_roles, without_signed_thinking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,7 +160,9 @@ def _fitted(parts: list[Any], budget: int, rules: Rules, question: str | Newest 
         question=question,
         repair=True,
     )
-    messages = signed_neighbours_joined([as_chat_message(one) for one in fit.messages])
+    roles = rules.roles
+    arranged = arrange_roles(fit.messages, alternate=roles.alternate, system=roles.system)
+    messages = signed_neighbours_joined([as_chat_message(one) for one in arranged])
     measure = counts_for(rules.counter).measure
     tokens = sum(measure(message).tokens for message in messages) + REPLY_TOKENS
     return Sent(messages=messages, tokens=tokens, fit=fit)

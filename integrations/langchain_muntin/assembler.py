@@ -23,6 +23,7 @@ from langchain_muntin._assembling.ready import Ready as _Ready
 from langchain_muntin.prompt_value import AssembledPrompt
 from muntin.adapting import VectorCache, adrive, construct, drive
 from muntin.config import ContextConfig, MuntinConfig, WindowBudgetConfig
+from muntin.errors import ConfigurationError
 from muntin.passages import Scope, agather, gather
 from muntin.runtime import off_loop, size_of
 
@@ -137,7 +138,13 @@ class ContextAssembler(RunnableSerializable[AssemblerInput, AssembledPrompt]):
 
     if not TYPE_CHECKING:  # checkers see the fields' own signature
 
-        def __init__(self, **fields: Any) -> None:
+        def __init__(self, *given: Any, **fields: Any) -> None:
+            if given:
+                # `prompt | ContextAssembler` calls the class with the output of the prompt.
+                raise ConfigurationError(
+                    f"ContextAssembler takes keywords only, got {type(given[0]).__name__}: in a "
+                    f"chain, write prompt | ContextAssembler(model=model) | model"
+                )
             if isinstance(fields.get("budget"), (Mapping, WindowBudgetConfig)):
                 fields["division"] = fields.pop("budget")  # its earlier meaning
             construct(super().__init__, type(self), fields, _ALIASES)

@@ -128,4 +128,7 @@ def _newest_question(messages: Iterable[BaseMessage]) -> str:
         said = SHAPE.view(message)
         if said.is_user_turn and (said.text or said.media):
             return said.text
-    raise ConfigurationError("the input has no user message")
+    raise ConfigurationError(
+        "the input has no user message: a prompt in front of an assembler needs a ('human', "
+        "'{question}') message. Leave {context} out of it: the assembler places the passages"
+    )

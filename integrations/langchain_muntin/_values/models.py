@@ -184,6 +184,10 @@ def counter_of(counter: Any, model: Any = None) -> TokenCounter | None:
     given = model if counter is None else counter
     if given is None:
         return None
+    owner: object = getattr(given, "__self__", None)
+    if isinstance(owner, BaseLanguageModel) and "get_num_tokens" in given.__name__:
+        # These methods ask a server, or load a tokenizer, at every call.
+        given = owner
     facts = ModelFacts.of(given)
     if isinstance(facts.model, BaseLanguageModel):
         return facts.counter()

@@ -50,6 +50,10 @@ class FittedMessages(Generic[MessagesT]):
         """Pickle the values and the report, which is written for it if it was not read yet."""
         return (_unpickled, (self.messages, self.changed, self.turn_open, self.report))
 
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        return self.report._repr_html_()  # pyright: ignore[reportPrivateUsage] - the protocol of notebooks
+
     def __repr__(self) -> str:
         return f"FittedMessages({len(self.messages)} messages, changed={self.changed})"
 

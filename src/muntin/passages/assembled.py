@@ -43,6 +43,10 @@ class AssembledContext:
     shortfall: ContextWindowExceeded | None = None
     """Set if passages were found and not even a part of one fits; `None` otherwise."""
 
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        return self.report._repr_html_()  # pyright: ignore[reportPrivateUsage] - the protocol of notebooks
+
     @property
     def text(self) -> str:
         """The context as one string."""

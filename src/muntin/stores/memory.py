@@ -14,6 +14,7 @@ from muntin.stores.record import ANY, Entry, Expected, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
 __all__ = ("MemoryRecords",)
 
@@ -44,6 +45,20 @@ class MemoryRecords(RecordStore):
         self._records: OrderedDict[str, Record] = OrderedDict()
         self._access = threading.Lock()
         self._numbers = itertools.count(1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy the records; the copy and the original do not see each other's writes."""
+        with self._access:
+            records = list(self._records.items())
+        limits = {"max_bytes": self.max_bytes, "max_age": self.max_age, "clock": self._clock}
+        return {"limits": limits, "records": records}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["limits"])
+        self._records.update(state["records"])
+        newest = max((int(record.version) for record in self._records.values()), default=0)
+        self._numbers = itertools.count(newest + 1)
+        self._bytes = sum(len(record.body) for record in self._records.values())
 
     def read(self, key: str) -> Record | None:
         """Return the record of a key; see `RecordStore.read`."""

@@ -6,6 +6,7 @@ other. `passes` decides what is folded and when, and what is remembered.
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
@@ -143,6 +144,8 @@ class HistoryCompactor:
         pinned: Callable[[Any], bool] | None = None,
         max_conversations: int = 1024,
     ) -> None:
+        arguments = locals()
+        self._made_with = {name: arguments[name] for name in _ARGUMENTS}
         count = checked_counter(counter, model=model, alias={"token_counter": token_counter})
         _at_least(1, keep_recent=keep_recent, max_summary_tokens=max_summary_tokens)
         _at_least(0, trigger_tokens=trigger_tokens)
@@ -201,6 +204,14 @@ class HistoryCompactor:
                 max_conversations=max_conversations,
             )
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the arguments and the recaps; a copy remembers the same conversations."""
+        return {"arguments": self._made_with, "recaps": self.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["arguments"])
+        self.load(state["recaps"])
 
     @classmethod
     def from_config(
@@ -418,6 +429,9 @@ class HistoryCompactor:
     def _accounted(self, done: Compaction) -> Compaction:
         self._last = done.outcome
         return done
+
+
+_ARGUMENTS = tuple(inspect.signature(HistoryCompactor).parameters)
 
 
 def _extraction(counter: TokenCounter) -> AnySummarizer:

@@ -102,7 +102,7 @@ class ContextWindowMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         summarizer: A chat model or any summariser, asked for a recap each time older messages are
             folded; `None` keeps their facts only and asks no model. When it fails, the facts stay.
         max_result_tokens: Tokens one tool result may take; `None` takes a quarter of the budget.
-        tool_rules: A `ToolRule` by tool name: caps of its own, or results that stay whole.
+        tool_rules: A `ToolRule` by tool name: caps of its own, results that go first or stay whole.
         store: Where originals of shortened results, decisions and what usage taught are kept.
             `None` makes one in memory, which is lost when the process ends: with a persistent
             checkpointer, give a `ToolResultStore.sqlite(...)`.
@@ -217,6 +217,7 @@ class ContextWindowMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             prompts=prompts,
             pin=pinned_copy,
             whole_results=[tool for tool, rule in rules.items() if rule.keep],
+            first_results=[tool for tool, rule in rules.items() if rule.first],
             before_compaction=before_compaction,
         )
         self._cap = ResultCap(

@@ -279,6 +279,42 @@ def test_rules_per_tool_cap_results_or_keep_them_whole(door: Door) -> None:
         ToolRule(max_tokens=5, keep=True)
 
 
+def test_results_of_a_tool_can_go_before_everything_else(door: Door) -> None:
+    """A listing of files can be made again; a page of a contract and the talk about it cannot."""
+    listing = calls("l", name="list_files")
+    messages = [
+        HumanMessage(TASK),
+        listing,
+        ToolMessage(prose(3000, 1), tool_call_id="l", name="list_files"),
+        call("a"),
+        result("a", prose(900, 2)),
+        *talk(4),
+        HumanMessage("Go on."),
+    ]
+    sent: dict[bool, list[Any]] = {}
+    for first in (False, True):
+        model = StrictChatModel(window=8000)
+        middleware = ContextWindowMiddleware(
+            budget=2600, tool_rules={"list_files": ToolRule(first=first)}
+        )
+        agent: Any = create_agent(model, middleware=[middleware], tools=[tool(str.upper)])
+        door(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
+        sent[first] = model.sent[0].messages
+        assert model.sent[0].tokens <= 2600
+        account = middleware.report("")
+        assert account is not None
+        assert any("go first were shortened" in n for n in account.outgoing.notes) == first
+    texts = [message.text for message in sent[True]]
+
+    assert len(sent[True]) == len(messages)
+    assert len(texts[2]) < 400
+    assert "read_tool_result(id=" in texts[2] or "id=tr_" in texts[2]
+    assert texts[3:] == [message.text for message in messages[3:]]
+    assert [message.text for message in sent[False]] != texts
+    with pytest.raises(ConfigurationError, match="keep=True or first=True"):
+        ToolRule(keep=True, first=True)
+
+
 # --- who may read what ---------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from muntin.adapting.requests.binding import (
 from muntin.adapting.requests.carried import digest_of
 from muntin.adapting.requests.decisions import DecisionCache, held, recorded
 from muntin.adapting.requests.facts import Outgoing, RequestFacts
+from muntin.adapting.requests.going_first import shortened_first
 from muntin.adapting.requests.lessons import Lessons
 from muntin.adapting.requests.limits import RequestPlan, limit_of
 from muntin.adapting.requests.mending import mended
@@ -90,6 +91,7 @@ class Keeper:
         prompts: Texts of notes; `None` takes the built-in ones.
         pin: Makes a copy of a message that stays word for word.
         whole_results: Names of tools whose results stay word for word.
+        first_results: Names of tools whose results are shortened before anything else is cut.
         before_compaction: Looks at a plan before it is carried out.
         question: What older messages are recalled for, as in `fit_messages`; `None` recalls none.
 
@@ -114,6 +116,7 @@ class Keeper:
         prompts: PromptRegistry | None = None,
         pin: Callable[[Any], Any] | None = None,
         whole_results: Collection[str] = (),
+        first_results: Collection[str] = (),
         before_compaction: BeforeCompaction | None = None,
         question: str | Newest | None = NEWEST,
     ) -> None:
@@ -142,6 +145,7 @@ class Keeper:
         self.decisions = DecisionCache()
         self._pin = pin
         self._whole_results = frozenset(whole_results)
+        self._first_results = frozenset(first_results)
         self._model = model
         if model is not None and self.budget is None and self._divided(model, None) is None:
             raise _unknown(model)
@@ -576,11 +580,21 @@ class Keeper:
                 pinned = self._pin(messages[at])
                 originals[id(pinned)] = messages[at]
                 messages[at] = pinned
-        written = as_written(messages, before, facts.name)
-        sound = mended(written.messages, facts.counts, self.prompts)
-        notes = (*written.notes, *sound.notes)
         most = plan.budget
         budget = max(min(plan.keep, most), 1)
+        went = shortened_first(
+            messages,
+            self._first_results,
+            facts=facts,
+            budget=budget,
+            store=self.store,
+            prompts=self.prompts,
+        )
+        written = as_written(went.messages, before, facts.name)
+        sound = mended(written.messages, facts.counts, self.prompts)
+        notes = (*written.notes, *sound.notes)
+        if went.count:
+            notes = (f"{went.count} results of tools that go first were shortened", *notes)
         while True:
             try:
                 fitted = yield self._fit(facts, sound, budget, state)

@@ -48,8 +48,13 @@ class ToolRule:
     """Tokens one result may take when it comes in; `None` takes the cap of all tools."""
     keep: bool = False
     """Whether results stay word for word: neither capped when they come in nor cut later."""
+    first: bool = False
+    """Whether results go first: where a request is too large, the old ones are shortened to a line
+    before anything else is cut."""
 
     def __post_init__(self) -> None:
+        if self.keep and self.first:
+            raise ConfigurationError("a ToolRule has keep=True or first=True, got both")
         if self.max_tokens is not None:
             checked_tokens(self.max_tokens, "ToolRule.max_tokens")
         if self.keep and self.max_tokens is not None:

@@ -64,6 +64,10 @@ def with_muntin(target: float) -> Callable[[list[Any]], Sequence[Any]]:
     return kept
 
 
+def _counted(messages: Any) -> int:
+    return count_messages(list(messages), counter=estimate_tokens)
+
+
 def with_trim_messages(history: list[Any]) -> Sequence[Any]:
     """Trim as LangChain's documentation shows."""
     from langchain_core.messages import trim_messages
@@ -71,7 +75,7 @@ def with_trim_messages(history: list[Any]) -> Sequence[Any]:
     return trim_messages(
         history,
         max_tokens=BUDGET,
-        token_counter=lambda messages: count_messages(messages, counter=estimate_tokens),
+        token_counter=_counted,
         strategy="last",
         start_on="human",
         include_system=True,
@@ -88,7 +92,7 @@ def with_summaries() -> Callable[[list[Any]], Sequence[Any]]:
         model=FakeListChatModel(responses=["The parcels so far were found in their depots. " * 12]),
         trigger=("tokens", BUDGET),
         keep=("messages", KEPT),
-        token_counter=lambda messages: count_messages(list(messages), counter=estimate_tokens),
+        token_counter=_counted,
     )
     state: dict[str, Any] = {"messages": [], "seen": 0}
 
@@ -158,14 +162,19 @@ def run() -> list[Table]:
         broken = sum(prefix < 0.9 * before for (before, _), (_, prefix) in pairwise(found))
         rows.append((name, total, f"{shared / total:.1%}", broken))
     hits = Table(
-        f"A prompt cache under an agent of {TURNS} turns with {BUDGET:,} tokens",
-        ("way", "tokens sent", "sent before, as a prefix", "requests that lose their prefix"),
-        tuple(rows),
+        title=f"A prompt cache under an agent of {TURNS} turns with {BUDGET:,} tokens",
+        columns=(
+            "way",
+            "tokens sent",
+            "sent before, as a prefix",
+            "requests that lose their prefix",
+        ),
+        rows=tuple(rows),
     )
     prices = Table(
-        "The same at the prices of each provider, in input tokens",
-        ("cache", *measured),
-        tuple(
+        title="The same at the prices of each provider, in input tokens",
+        columns=("cache", *measured),
+        rows=tuple(
             (
                 rules.name,
                 *(
@@ -175,6 +184,6 @@ def run() -> list[Table]:
             )
             for rules in CACHE_RULES
         ),
-        (f"Minimums and prices as the providers stated them on {AS_OF}.",),
+        notes=(f"Minimums and prices as the providers stated them on {AS_OF}.",),
     )
     return [hits, prices]

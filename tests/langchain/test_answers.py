@@ -53,7 +53,7 @@ def test_a_complete_answer_is_no_overflow(metadata: dict[str, Any], text: str) -
 class Reporting(StrictChatModel):
     """Reports something with its first answers."""
 
-    reported: list[dict[str, Any]] = Field(default_factory=list)
+    reported: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     charges: int = 0
 
     def _answer(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:

@@ -83,7 +83,7 @@ def test_every_step_of_an_agent_alternates() -> None:
         [call("read_log", part=n) for n in range(6)] + ["All quiet."],
         window=4000, model="mistral-7b-instruct",
     )  # fmt: skip
-    agent = with_window(FunctionAgent(llm=llm, tools=[read_log]))
+    agent: Any = with_window(FunctionAgent(llm=llm, tools=[read_log]))
     memory = ChatMemoryBuffer.from_defaults(chat_history=talk()[1:], token_limit=50_000)
 
     async def ask() -> str:

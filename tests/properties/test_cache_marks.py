@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muntin import fit_messages
+from muntin import HistoryCompactor, fit_messages
+from muntin.conversations import ExtractiveSummarizer
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import cache_marks, keep_cache_marks, view
 from muntin.testing import check_anthropic
@@ -19,7 +20,7 @@ FORMS = ("anthropic", "openai", "bedrock")
 
 def marked(message: dict[str, Any], form: str) -> dict[str, Any]:
     """Put a mark on the last block of a message, as the provider writes it."""
-    blocks = message["content"]
+    blocks: Any = message["content"]
     blocks = [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list(blocks)
     if form == "bedrock":
         blocks.append({"cachePoint": {"type": "default"}})
@@ -99,6 +100,24 @@ def test_the_report_names_moved_marks() -> None:
     notes = fit_messages(talk, budget=600).report.notes
 
     assert any("1 mark of the prompt cache moved" in note for note in notes)
+
+
+@pytest.mark.parametrize("place", [0, 1, 5, 13, 30])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_compactor_keeps_the_marks_from_call_to_call(form: str, place: int) -> None:
+    """A mark in the folded part would be gone from every later request."""
+    talk = [
+        marked(message, form) if at == place else message for at, message in enumerate(history(10))
+    ]
+    compactor = HistoryCompactor(ExtractiveSummarizer(), trigger_tokens=1500, keep_recent=6)
+
+    once = compactor.compact(talk)
+    assert len(once) < len(talk)
+    assert total(once) == 1
+    more = history(12)[41:]
+    again = compactor.compact([*once, *more])
+    assert total(again) == 1
+    assert total(talk) == 1
 
 
 @pytest.mark.parametrize("budget", [200, 400, 900, 2000, 5000])

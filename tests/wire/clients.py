@@ -252,7 +252,8 @@ def _llama_messages(messages: list[BaseMessage]) -> list[Any]:
         if isinstance(message, ToolMessage):
             kwargs["tool_call_id"] = message.tool_call_id
         blocks: list[Any] = [TextBlock(text=message.text)]
-        for block in message.content if isinstance(message.content, list) else []:
+        held: list[Any] = message.content if isinstance(message.content, list) else []
+        for block in held:
             kind = block["type"] if isinstance(block, dict) else ""
             if kind == "image":
                 data = base64.b64decode(block["base64"])

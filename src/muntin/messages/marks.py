@@ -145,7 +145,7 @@ def _content(message: Any) -> tuple[str, Any]:
         else:
             held = getattr(message, name, None)
         if isinstance(held, (str, list, tuple)):
-            return name, held
+            return name, cast("Any", held)
     return "", ()
 
 

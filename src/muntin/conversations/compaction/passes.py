@@ -42,7 +42,7 @@ from muntin.conversations.rules import merged, rules_in
 from muntin.conversations.summarize import ExtractiveSummarizer
 from muntin.conversations.transcript import Transcriber
 from muntin.counting import counts_for
-from muntin.messages import bound_places, from_compaction
+from muntin.messages import bound_places, from_compaction, keep_cache_marks
 from muntin.state import is_state_block
 
 if TYPE_CHECKING:
@@ -336,6 +336,7 @@ class Passes:
             lighter = self._composer.without_stale(found, recap, messages, is_same=is_same)
             if lighter is not None:
                 messages, unsent, blocks = lighter.messages, lighter.tokens, lighter.blocks
+            messages = keep_cache_marks(history, messages)
         outcome = CompactionOutcome(
             reason=reason,
             tokens_before=found.before,

@@ -114,7 +114,7 @@ class Provider:
 
     def _is_new_turn(self, body: dict[str, Any]) -> bool:
         given: Any = body.get("messages") or body.get("input") or body.get("contents") or [{}]
-        last: Any = given[-1]
+        last: Any = {} if isinstance(given, str) else given[-1]
         return (
             "tool_result" not in str(last)
             and "_output" not in str(last.get("type"))

@@ -3,7 +3,7 @@
     python benchmarks/bench_cli.py --files 10000 --workers 2 [--picture docs/images/many-files.svg]
 
 Writes conversations of 4 to 60 messages in several forms, trims them into a folder of results on a
-terminal of its own, and reads the peak memory of the command and of each worker from the system.
+terminal of its own, and reads the memory of the command and of each worker from the system.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,13 @@ def _write(folder: Path, files: int) -> int:
     return total
 
 
-def _peak(process: int) -> int:
-    """Return the peak memory of a process in bytes; 0 where the system does not say."""
+def _resident(process: int) -> int:
+    """Return the memory of a process in bytes; 0 where the system does not know it."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:
         return 0
-    found = re.search(r"VmHWM:\s*(\d+)", status)
+    found = re.search(r"VmRSS:\s*(\d+)", status)
     return int(found[1]) << 10 if found else 0
 
 
@@ -74,20 +75,36 @@ def _children(process: int) -> list[int]:
         return []
 
 
-class _Watch(threading.Thread):
-    """Note the peak memory of a command and its workers, at a quarter of the run and at its end."""
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    files: int
+    """Files that were done."""
+    command: int
+    """Bytes of the command's own process."""
+    worker: int
+    """Bytes of its largest worker process."""
 
-    def __init__(self, process: int) -> None:
+
+class _Watch(threading.Thread):
+    """Note the memory of a command and of its workers while it runs."""
+
+    def __init__(self, process: int, done: Path) -> None:
         super().__init__(daemon=True)
         self.process = process
-        self.samples: list[tuple[float, int, int]] = []
+        self.done = done
+        self.samples: list[_Sample] = []
         self.ended = threading.Event()
 
     def run(self) -> None:
-        start = time.monotonic()
         while not self.ended.wait(0.5):
-            workers = max(map(_peak, _children(self.process)), default=0)
-            self.samples.append((time.monotonic() - start, _peak(self.process), workers))
+            files = self.done.read_bytes().count(b"\n") if self.done.exists() else 0
+            workers = max(map(_resident, _children(self.process)), default=0)
+            if workers:
+                self.samples.append(_Sample(files, _resident(self.process), workers))
+
+    def after(self, files: int) -> _Sample:
+        """Return the sample taken next to this number of files."""
+        return min(self.samples, key=lambda one: abs(one.files - files))
 
 
 def _run(folder: Path, out: Path, workers: int) -> tuple[float, _Watch, bytes]:
@@ -100,7 +117,7 @@ def _run(folder: Path, out: Path, workers: int) -> tuple[float, _Watch, bytes]:
         stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, cwd=folder.parent, env=environment,
     )  # fmt: skip
     os.close(theirs)
-    watch = _Watch(process.pid)
+    watch = _Watch(process.pid, out / ".muntin-run.jsonl")
     watch.start()
     shown = b""
     while True:
@@ -148,14 +165,12 @@ def main() -> int:
         folder.mkdir()
         size = _write(folder, given.files)
         seconds, watch, shown = _run(folder, Path(name) / "out", given.workers)
-    quarter = watch.samples[len(watch.samples) // 4]
-    last = max(watch.samples, key=lambda sample: sample[0])
     print(f"{given.files:,} files, {size / 1e6:.0f} MB, {given.workers} workers")
     print(f"{seconds:.0f} s, {given.files / seconds:.0f} files/s, {size / seconds / 1e6:.1f} MB/s")
-    for what, sample in (("at a quarter", quarter), ("at the end", last)):
-        worker = max(one[2] for one in watch.samples if one[0] <= sample[0])
-        print(f"peak memory {what}: command {sample[1] / 1e6:.0f} MB, "
-              f"a worker {worker / 1e6:.0f} MB")  # fmt: skip
+    for share in (0.2, 0.5, 1):
+        sample = watch.after(round(given.files * share))
+        print(f"memory after {sample.files:,} files: command {sample.command / 1e6:.0f} MB, "
+              f"a worker {sample.worker / 1e6:.0f} MB")  # fmt: skip
     if given.picture:
         given.picture.write_text(_picture(shown, given.files, given.workers), encoding="utf-8")
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from muntin import fit_messages
+from muntin import count_messages, estimate_tokens, fit_messages
 from muntin.cli.terminal.limits import limits_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def _reports(muntin: Muntin, chat_file: Path, *arguments: str) -> list[dict[str,
     (chat_file.parent / "notes.md").write_text("- Prefers short answers.\n")
     trimmed = muntin("trim", chat_file, "--json", *arguments).json["conversations"][0]["report"]
     built = muntin("assemble", "-q", "Which?", "--memory", "notes.md", "--json", *arguments).json
-    return [trimmed, built["report"]]
+    folded = muntin("compact", chat_file, "--trigger", "500", "--json", *arguments).json
+    return [trimmed, built["report"], folded["conversations"][0]["report"]]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,10 @@ def test_a_model_decides_the_window_where_it_is_known(muntin: Muntin, chat_file:
     counted = muntin("count", "notes.md", "--model", "gpt-4o", "--json").json
 
     assert {report["budget"] for report in reports} == {limits_of("gpt-4o").budget}
+    assert {report["reserve"] for report in reports} == {limits_of("gpt-4o").reserve}
+    # A report without a window is one whose budget and reserve are all of it.
+    whole = {report["window"] or report["budget"] + report["reserve"] for report in reports}
+    assert whole == {limits_of("gpt-4o").window}
     assert {report["counter"] for report in reports} == {counted["counters"]["gpt-4o"]["counter"]}
     assert counted["counters"]["gpt-4o"]["window"] == limits_of("gpt-4o").window
     assert limits_of("gpt-4o").window >= 100_000  # pyright: ignore[reportOptionalOperand]
@@ -69,6 +74,7 @@ def test_a_model_decides_the_window_where_it_is_known(muntin: Muntin, chat_file:
     [
         ([], 2, "--window"),
         (["--model", "nobody-knows-this"], 2, "--window"),
+        (["--reserve", "20%"], 2, "part of a window"),
         (["--window", "2k", "--reserve", "2k"], 3, "takes all of the window"),
         (["--window", "2k", "--reserve", "100%"], 2, "below 1"),
         (["--window", "2k", "--reserve", "some"], 2, "number of tokens"),
@@ -79,7 +85,38 @@ def test_limits_that_leave_nothing_are_refused_with_what_to_do(
     arguments: list[str], code: int, said: str, muntin: Muntin
 ) -> None:
     """A guessed budget cuts what would have fitted, or fits what will be refused."""
-    ended = muntin("trim", "-", *arguments, stdin=json.dumps([{"role": "user", "content": "x"}]))
+    given = json.dumps([{"role": "user", "content": "x"}])
+    ended = muntin("trim", "-", *arguments, stdin=given)
+    folded = muntin("compact", "-", *arguments, stdin=given)
 
     assert ended.code == code
     assert said in ended.err
+    if any("reserve" in one for one in arguments):  # compact needs no window, and has no budget
+        assert (folded.code, said in folded.err) == (code, True)
+
+
+def test_a_window_decides_when_a_conversation_is_compacted(
+    muntin: Muntin, chat: list[dict[str, Any]], chat_file: Path
+) -> None:
+    """A conversation over the window must be compacted, and one below it left as it is."""
+    size = count_messages(chat, counter=estimate_tokens)
+    for window, is_folded in ((size * 2 + 2, False), (size * 2 - 2, True)):
+        told = muntin("compact", chat_file, "--window", window, "--reserve", "50%", "--json").json
+        report = told["conversations"][0]["report"]
+
+        assert (told["result"] != chat) is is_folded
+        assert report["window"] == window
+        assert report["used"] <= report["budget"] == window - report["reserve"]
+
+
+def test_a_compacted_conversation_over_the_window_is_not_written(
+    muntin: Muntin, chat: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """A result that the model refuses must not look like a success."""
+    long = [*chat, {"role": "user", "content": "word " * 3000}]
+    (tmp_path / "long.json").write_text(json.dumps(long))
+    ended = muntin("compact", "long.json", "--window", "4k", "--output", "out.json")
+
+    assert ended.code == 3
+    assert "the recap and the newest messages" in ended.err
+    assert not (tmp_path / "out.json").exists()

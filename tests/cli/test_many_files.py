@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,6 +161,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
         (["--out-dir", "o", "--record", "1"], "--record"),
         (["--out-dir", "o", "--write"], "--write"),
         (["--write", "--resume"], "--out-dir"),
+        (["--out-dir", "o", "--ray", "auto", "--workers", "2"], "--workers"),
     ],
 )
 def test_options_for_one_file_are_refused_for_several(
@@ -170,6 +172,23 @@ def test_options_for_one_file_are_refused_for_several(
 
     assert ended.code == 2
     assert said in ended.err
+
+
+def test_a_cluster_is_refused_for_one_file(muntin: Muntin, chat_file: Path) -> None:
+    """A cluster that was named and not used would look like one that was."""
+    ended = muntin("trim", chat_file, "-b", "1200", "--ray", "auto")
+
+    assert ended.code == 2
+    assert "--ray is for several files" in ended.err
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed here")
+def test_a_cluster_without_ray_is_refused_with_the_extra(muntin: Muntin, chat_file: Path) -> None:
+    """The user must learn what to install, not the name of a module."""
+    ended = muntin("trim", chat_file, "-b", "1200", "--ray", "auto", "--out-dir", "out")
+
+    assert ended.code == 2
+    assert "pip install 'muntin[ray]'" in ended.err
 
 
 def test_two_files_of_one_name_are_not_written_over_each_other(

@@ -96,3 +96,29 @@ def test_functions_run_on_a_cluster_as_in_local_processes() -> None:
     assert [one.index for one in found if one.error] == [13, 17]
     assert "unlucky" in str(found[13].error)
     assert [one.value for one in found][18:] == [2 * n for n in range(18, 40)]
+
+
+def test_the_command_line_works_on_a_cluster_as_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bytes, the same skipped file and the same broken one, whatever did the work."""
+    from muntin.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chats").mkdir()
+    for line in chats(40):
+        (tmp_path / "chats" / f"{line['id']}.json").write_text(json.dumps(line["messages"]))
+    (tmp_path / "chats" / "settings.json").write_text('{"theme": 1}')
+    (tmp_path / "chats" / "torn.json").write_text("{")
+    codes = [
+        main(["trim", "chats", "--budget", "200", "--out-dir", out, *extra])
+        for out, extra in (("here", []), ("there", ["--ray", "auto"]))
+    ]
+    written = [
+        {path.name: path.read_bytes() for path in (tmp_path / out).glob("*.json")}
+        for out in ("here", "there")
+    ]
+
+    assert codes == [5, 5]
+    assert len(written[0]) == 40
+    assert written[0] == written[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from muntin import ConfigurationError, count_messages, fit_messages
-from muntin.counting import counts_for, limit_shared_counts
+from muntin.counting import counts_for, forget_shared_counts, limit_shared_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,3 +59,13 @@ def test_a_wrong_limit_is_refused(wrong: Any) -> None:
         limit_shared_counts(capacity=wrong)
     with pytest.raises(ConfigurationError, match="max_characters must be an int"):
         limit_shared_counts(max_characters=wrong)
+
+
+def test_forgetting_frees_what_was_counted_and_keeps_the_limits() -> None:
+    """A worker that trims ten thousand files must not keep the messages of all of them."""
+    limit_shared_counts(capacity=3)
+    before = counts_for()
+    forget_shared_counts()
+
+    assert counts_for() is not before
+    assert counts_for().capacity == 3

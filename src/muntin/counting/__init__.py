@@ -35,6 +35,7 @@ from muntin.counting.message_counts import (
     count_message,
     count_messages,
     counts_for,
+    forget_shared_counts,
     limit_shared_counts,
 )
 from muntin.counting.model_windows import window_of_name
@@ -71,6 +72,7 @@ __all__ = (
     "counts_for",
     "cut_to_tokens",
     "estimate_tokens",
+    "forget_shared_counts",
     "framing_of",
     "framing_of_name",
     "is_exact",

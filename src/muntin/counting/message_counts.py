@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from muntin.counting.checks import AnyCounter
     from muntin.messages import MessageShape, MessageView
 
-__all__ = ("MessageCounts", "count_message", "count_messages", "counts_for", "limit_shared_counts")
+__all__ = (
+    "MessageCounts",
+    "count_message",
+    "count_messages",
+    "counts_for",
+    "forget_shared_counts",
+    "limit_shared_counts",
+)
 
 _TEXTS = 64
 """Texts about many messages that are remembered: a digest of a long past is not cheap."""
@@ -336,6 +343,25 @@ def limit_shared_counts(*, capacity: int = 50_000, max_characters: int = 64_000_
     with _shared_lock:
         _shared.clear()
         _shared_limits.update(given)
+
+
+def forget_shared_counts() -> None:
+    """Forget the messages this process counted; the limits stay.
+
+    A batch calls this after a conversation that it does not see again, so that its memory stays
+    at what one conversation takes.
+
+    ```python
+    from muntin.counting import counts_for, forget_shared_counts
+
+    before = counts_for()
+    forget_shared_counts()
+    print(counts_for() is before)
+    #> False
+    ```
+    """
+    with _shared_lock:
+        _shared.clear()
 
 
 def counts_for(counter: AnyCounter = count_tokens) -> MessageCounts:

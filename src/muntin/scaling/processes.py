@@ -59,8 +59,9 @@ class Progress:
     """Records of the batch; `None` where the input has no length."""
 
 
-_Chunk: TypeAlias = list[tuple[int, Any]]
-_Sent: TypeAlias = list[bytes]
+Chunk: TypeAlias = list[tuple[int, Any]]
+"""Records with their positions."""
+Sent: TypeAlias = list[bytes]
 """Outcomes of a chunk, each pickled where it was made, so that one that cannot be is known."""
 
 
@@ -112,7 +113,7 @@ def map_records(
     else:
         processes = count if total is None else max(1, min(count, total))
         outcomes = _in_processes(_pickled(function), records, processes, total)
-    return _counted(outcomes, total, on_progress)
+    return counted(outcomes, total, on_progress)
 
 
 def _usable_processors() -> int:
@@ -132,11 +133,12 @@ def _pickled(function: Callable[..., Any]) -> bytes:
         ) from error
 
 
-def _counted(
+def counted(
     outcomes: Iterator[Outcome[_ResultT]],
     total: int | None,
     on_progress: Callable[[Progress], object] | None,
 ) -> Iterator[Outcome[_ResultT]]:
+    """Yield outcomes, and report after each how far the batch is."""
     failed = 0
     for done, outcome in enumerate(outcomes, start=1):
         failed += outcome.error is not None
@@ -162,7 +164,7 @@ def _in_processes(
     size = _CHUNK if total is None else max(1, min(_CHUNK, total // (workers * 4)))
     pool = _pool(function, workers)
     # Chunks in the order of the records, each with the future that works on it.
-    waiting: deque[tuple[_Chunk, Future[_Sent] | None]] = deque()
+    waiting: deque[tuple[Chunk, Future[Sent] | None]] = deque()
     try:
         while True:
             while len(waiting) < workers * _CHUNKS_PER_WORKER:
@@ -200,7 +202,7 @@ def _pool(function: bytes, workers: int) -> ProcessPoolExecutor:
     )
 
 
-def _submit(pool: ProcessPoolExecutor, chunk: _Chunk) -> Future[_Sent] | None:
+def _submit(pool: ProcessPoolExecutor, chunk: Chunk) -> Future[Sent] | None:
     """Send a chunk to a worker; None where the workers are gone."""
     try:
         return pool.submit(_work, chunk)
@@ -208,7 +210,7 @@ def _submit(pool: ProcessPoolExecutor, chunk: _Chunk) -> Future[_Sent] | None:
         return None
 
 
-def _is_finished(future: Future[_Sent] | None) -> bool:
+def _is_finished(future: Future[Sent] | None) -> bool:
     return (
         future is not None
         and future.done()
@@ -217,7 +219,7 @@ def _is_finished(future: Future[_Sent] | None) -> bool:
     )
 
 
-def _results(chunk: _Chunk, future: Future[_Sent] | None) -> list[Outcome[Any]] | None:
+def _results(chunk: Chunk, future: Future[Sent] | None) -> list[Outcome[Any]] | None:
     """Wait for the outcomes of a chunk; None where its worker process ended."""
     if future is None:
         return None
@@ -229,10 +231,15 @@ def _results(chunk: _Chunk, future: Future[_Sent] | None) -> list[Outcome[Any]] 
         if len(chunk) > 1:
             return None  # one record of it cannot be sent; find out which
         return [Outcome(index=chunk[0][0], error=error)]
-    return [_received(index, outcome) for (index, _), outcome in zip(chunk, sent, strict=True)]
+    return received(chunk, sent)
 
 
-def _received(index: int, sent: bytes) -> Outcome[Any]:
+def received(chunk: Chunk, sent: Sent) -> list[Outcome[Any]]:
+    """Return the outcomes that a worker sent for a chunk."""
+    return [_loaded(index, outcome) for (index, _), outcome in zip(chunk, sent, strict=True)]
+
+
+def _loaded(index: int, sent: bytes) -> Outcome[Any]:
     try:
         return pickle.loads(sent)
     except Exception as problem:  # noqa: BLE001 - an object can pickle and not load, in any way
@@ -240,7 +247,7 @@ def _received(index: int, sent: bytes) -> Outcome[Any]:
         return Outcome(index=index, error=error)
 
 
-def _one_by_one(function: bytes, chunk: _Chunk) -> list[Outcome[Any]]:
+def _one_by_one(function: bytes, chunk: Chunk) -> list[Outcome[Any]]:
     outcomes: list[Outcome[Any]] = []
     pool = _pool(function, 1)
     try:
@@ -284,10 +291,15 @@ def _start(function: bytes) -> None:
     _function = pickle.loads(function)
 
 
-def _work(chunk: _Chunk) -> _Sent:
+def _work(chunk: Chunk) -> Sent:
     function = _function
     if function is None:
         raise AssertionError("a worker was not started with a function")
+    return worked(function, chunk)
+
+
+def worked(function: Callable[[Any], Any], chunk: Chunk) -> Sent:
+    """Apply a function to the records of a chunk and pickle each outcome."""
     return [_sendable(_outcome(function, index, record)) for index, record in chunk]
 
 

@@ -6,6 +6,7 @@ Needs the extra `ray`. Rows are the same bytes that local processes give.
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from functools import partial
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError, ContextError
-from muntin.scaling.processes import Outcome, Progress
+from muntin.scaling.processes import Outcome, counted, received, worked
 from muntin.scaling.rows import assemble_row, fit_row
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from muntin.config import ContextConfig
     from muntin.conversations import Newest
     from muntin.counting import AnyCounter
+    from muntin.scaling.processes import Chunk, Progress
 
 __all__ = ("assemble_dataset", "fit_dataset", "map_records_on_ray", "read_jsonl")
 
@@ -123,11 +125,11 @@ def map_records_on_ray(
     Args:
         function: As in `map_records`. muntin must be installed on every node.
         records: As in `map_records`.
-        address: Of the cluster (`ray://host:10001`, `auto`). `None` takes the one this process is
-            connected to, or starts Ray on this machine.
+        address: Of the cluster (`ray://host:10001`, `auto`), or `local` to start Ray on this
+            machine. `None` takes the one this process is connected to, or starts one.
         on_progress: As in `map_records`.
 
-    Yields:
+    Returns:
         One outcome per record, in order.
 
     Raises:
@@ -136,51 +138,43 @@ def map_records_on_ray(
     ray = _ray()
     if not ray.is_initialized():
         try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=False)
+            own = {"include_dashboard": False} if address in (None, "local") else {}
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConfigurationError(f"cannot reach Ray at {address!r}: {error}") from error
-    task: Any = ray.remote(_work)
+    total = len(cast("Sequence[Any]", records)) if hasattr(records, "__len__") else None
+    return counted(_on_cluster(ray, function, records), total, on_progress)
+
+
+def _on_cluster(
+    ray: Any, function: Callable[[Any], Any], records: Iterable[Any]
+) -> Iterator[Outcome[Any]]:
+    task: Any = ray.remote(worked)
     shared = ray.put(function)
     numbered = enumerate(records)
-    total = len(cast("Sequence[Any]", records)) if hasattr(records, "__len__") else None
     most = max(1, int(ray.cluster_resources().get("CPU", 1))) * _CHUNKS_PER_PROCESSOR
-    waiting: deque[tuple[list[tuple[int, Any]], Any]] = deque()
-    done = failed = 0
-    while True:
-        while len(waiting) < most and (chunk := list(islice(numbered, _CHUNK))):
-            waiting.append((chunk, task.remote(shared, chunk)))
-        if not waiting:
-            return
-        for outcome in _results(ray, task, shared, *waiting.popleft()):
-            done += 1
-            failed += outcome.error is not None
-            if on_progress is not None:
-                on_progress(Progress(done=done, failed=failed, total=total))
-            yield outcome
-
-
-def _results(
-    ray: Any, task: Any, shared: Any, chunk: list[tuple[int, Any]], future: Any
-) -> list[Outcome[Any]]:
+    waiting: deque[tuple[Chunk, Any]] = deque()
     try:
-        return ray.get(future)
+        while True:
+            while len(waiting) < most and (chunk := list(islice(numbered, _CHUNK))):
+                waiting.append((chunk, task.remote(shared, chunk)))
+            if not waiting:
+                return
+            yield from _results(ray, task, shared, *waiting.popleft())
+    finally:
+        for _, future in waiting:
+            ray.cancel(future)
+
+
+def _results(ray: Any, task: Any, shared: Any, chunk: Chunk, future: Any) -> list[Outcome[Any]]:
+    try:
+        return received(chunk, ray.get(future))
     except ray.exceptions.RayError as error:
         if len(chunk) > 1:  # one record of it ended the worker; find out which
             parts = [([entry], task.remote(shared, [entry])) for entry in chunk]
             return [one for part in parts for one in _results(ray, task, shared, *part)]
         ended = ContextError(f"the task ended while it worked on this record: {error}")
         return [Outcome(index=chunk[0][0], error=ended)]
-
-
-def _work(function: Callable[[Any], Any], chunk: list[tuple[int, Any]]) -> list[Outcome[Any]]:
-    outcomes: list[Outcome[Any]] = []
-    for index, record in chunk:
-        try:
-            outcomes.append(Outcome(index=index, value=function(record)))
-        except Exception as error:  # noqa: BLE001 - reported in the outcome of this record
-            said = ContextError(f"{type(error).__name__}: {error}")
-            outcomes.append(Outcome(index=index, error=said))
-    return outcomes
 
 
 def _mapped(dataset: Any, function: Callable[[Any], dict[str, Any]], batch_size: int) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from muntin.cli.failures import Failure, no_room
 from muntin.cli.terminal.files import read_text, write_bytes
-from muntin.cli.terminal.limits import limits_of, reserve
+from muntin.cli.terminal.limits import Reserve, limits_of
 from muntin.cli.terminal.options import (
     Html,
     Json,
@@ -120,16 +120,7 @@ def assemble(
             "of --model where it is known, else 8000.",
         ),
     ] = None,
-    reserved: Annotated[
-        str | None,
-        option(
-            "--reserve",
-            takes="TOKENS",
-            parser=reserve,
-            says="Tokens (2k) or share (20%) of the window left for the answer. Default: 4096, at "
-            "most half of the window.",
-        ),
-    ] = None,
+    reserved: Reserve = None,
     layout: Annotated[
         Literal["plain", "xml"], option("--layout", says="How sections are marked.")
     ] = "plain",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from muntin.cli.conversations.job import Job, on_conversations
 from muntin.cli.failures import Failure
-from muntin.cli.terminal.limits import limits_of, reserve
+from muntin.cli.terminal.limits import Reserve, limits_of
 from muntin.cli.terminal.options import counter_of, option, tokens_option
 
 if TYPE_CHECKING:
@@ -68,16 +68,7 @@ def trim(
             "the window of --model, where it is known.",
         ),
     ] = None,
-    reserved: Annotated[
-        str | None,
-        option(
-            "--reserve",
-            takes="TOKENS",
-            parser=reserve,
-            says="Tokens (2k) or share (20%) of the window left for the answer. Default: 4096, at "
-            "most half of the window.",
-        ),
-    ] = None,
+    reserved: Reserve = None,
     question: Annotated[
         str | None,
         option(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from muntin.cli.conversations.chat_file import opened_chats
 from muntin.cli.failures import Failure
 from muntin.cli.terminal.files import output_to
+from muntin.counting import forget_shared_counts
 from muntin.errors import ContextWindowExceeded
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def change_file(
                 written.append(part.changed(messages))
             else:
                 out.write(file.write(part, messages, not out.tell()))
+            forget_shared_counts()  # the conversation does not come again, and there may be many
             advance(part.size)
         if record is not None and record > done.conversations:
             has = f"{done.conversations:,} conversation{'s' * (done.conversations != 1)}"

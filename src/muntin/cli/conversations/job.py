@@ -28,6 +28,7 @@ from muntin.cli.terminal.options import (
     OutDir,
     Output,
     Quiet,
+    Ray,
     Record,
     Report,
     Resume,
@@ -77,6 +78,7 @@ class Job:
     out_dir: OutDir = None
     write: Write = False
     workers: Workers = 1
+    ray: Ray = None
     resume: Resume = False
     report: Report = None
     html: Html = None
@@ -119,6 +121,8 @@ class Job:
         """
         self._check_options()
         if is_one_file(self.paths) and self.out_dir is None:
+            if self.ray is not None:
+                raise Failure("--ray is for several files: give --out-dir, or leave it out")
             self._run_one(self.paths[0], doing, change)
             return
         for name, given in (("--output", self.output), ("--html", self.html),
@@ -139,6 +143,7 @@ class Job:
             out_dir=self.out_dir,
             form=self.form,
             workers=self.workers,
+            ray=self.ray,
             resume=self.resume,
             report=self.report,
             quiet=self.quiet,
@@ -147,6 +152,8 @@ class Job:
 
     def _check_options(self) -> None:
         """Refuse options that contradict each other, before any work is done."""
+        if self.ray is not None and self.workers != 1:
+            raise Failure("--ray decides where to work: leave --workers out")
         if self.resume and self.out_dir is None:
             raise Failure("--resume continues a run into --out-dir: give the folder of that run")
         if not self.write:

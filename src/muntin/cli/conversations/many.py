@@ -12,8 +12,9 @@ import pickle
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from muntin.cli.failures import ALL_FAILED, SOME_FAILED, Failure, NoConversation
 from muntin.cli.terminal.output import emit_json, many, note, progress, show_table
 from muntin.cli.terminal.report_files import ReportFile
 from muntin.errors import ContextError
-from muntin.scaling import map_records
+from muntin.scaling import map_records, map_records_on_ray
 
 if TYPE_CHECKING:
     from muntin.cli.conversations.change import Change
@@ -47,8 +48,14 @@ class _Worker:
     out_dir: Path | None
     form: str | None
     with_reports: bool
+    folder: Path | None = None
+    """Folder that paths are relative to, where it is not the current one."""
 
     def __call__(self, file: ChosenFile) -> tuple[FileDone, list[str]]:
+        with nullcontext() if self.folder is None else chdir(self.folder):
+            return self._done(file)
+
+    def _done(self, file: ChosenFile) -> tuple[FileDone, list[str]]:
         reports: list[str] = []
 
         def account(_chat: object, _messages: object, report: AssemblyReport) -> None:
@@ -95,6 +102,7 @@ def change_many(
     out_dir: Path | None,
     form: str | None,
     workers: int,
+    ray: str | None,
     resume: bool,
     report: Path | None,
     quiet: bool,
@@ -110,6 +118,7 @@ def change_many(
         out_dir: Folder of the results; None replaces each file by its result.
         form: Name of the form of every file; None finds it for each.
         workers: Processes to work in.
+        ray: Address of a Ray cluster to work on instead; None works in processes here.
         resume: Whether to skip files that an earlier run into `out_dir` has done.
         report: File for the reports, one a line.
         quiet: Whether to print no table.
@@ -127,13 +136,21 @@ def change_many(
     todo = [one for one in files if not run.has(one)]
     total, skipped, facts = _Sum(), list[tuple[Path, str]](), list[dict[str, Any]]()
     notes: Counter[str] = Counter()
-    worker = _Worker(change=change, out_dir=out_dir, form=form, with_reports=report is not None)
+    worker = _Worker(
+        change=change,
+        out_dir=out_dir,
+        form=form,
+        with_reports=report is not None,
+        folder=None if ray is None else Path.cwd(),
+    )
+    work = partial(map_records, workers=workers)
+    if ray is not None:
+        work = partial(map_records_on_ray, address=ray)
     with ExitStack() as stack:
         reports = stack.enter_context(ReportFile(report, always_lines=True))
         stack.enter_context(run)
         advance = stack.enter_context(progress(doing, len(todo)))
-        for outcome in map_records(worker, todo, workers=workers,
-                                   on_progress=lambda _done: advance(1)):  # fmt: skip
+        for outcome in work(worker, todo, on_progress=lambda _done: advance(1)):
             file = todo[outcome.index]
             fact: dict[str, Any] = {"path": str(file.path)}
             if outcome.value is not None:

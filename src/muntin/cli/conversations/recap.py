@@ -1,6 +1,7 @@
 """The account of a compaction as a report, so that it is shown and compared like any other.
 
-The budget of such a report is what the conversation took before: what is idle was saved.
+Where no window is known, the budget of such a report is what the conversation took before: what is
+idle was saved.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from muntin.cli.conversations.chat_file import Chat
+    from muntin.cli.terminal.limits import Limits
     from muntin.conversations import Compaction
-    from muntin.counting import Measured, NamedCounter
+    from muntin.counting import Measured
 
 __all__ = ("account_of",)
 
 
-def account_of(chat: Chat, done: Compaction, counter: NamedCounter) -> AssemblyReport:
+def account_of(chat: Chat, done: Compaction, limits: Limits) -> AssemblyReport:
     """Make the report of one compaction: one decision for every message that was given."""
+    counter = limits.counter
     counts = counts_for(counter)
     given = counts.measure_all(chat.messages)
     kept = set(map(id, done.messages))
@@ -37,9 +40,12 @@ def account_of(chat: Chat, done: Compaction, counter: NamedCounter) -> AssemblyR
         fixed = {"tools": count_tools(chat.tools, counter=counter), **fixed}
     used = sum(fixed.values()) + recap + sum(one.kept_tokens for one in decisions)
     before = sum(fixed.values()) + sum(one.tokens for one in given)
+    is_known = limits.budget is not None and used <= limits.budget
     return AssemblyReport(
         kind="conversation",
-        budget=max(before, used),
+        budget=limits.budget if is_known and limits.budget else max(before, used),
+        window=limits.window if is_known else None,
+        reserve=limits.reserve if is_known else 0,
         used=used,
         counter=counter_name(counter),
         exact=is_exact(counter),

@@ -7,19 +7,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from muntin.cli.failures import DOES_NOT_FIT, Failure
-from muntin.cli.terminal.options import counter_of, tokens
+from muntin.cli.terminal.options import counter_of, option, tokens
 from muntin.config import WindowBudgetConfig
 from muntin.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from muntin.counting import NamedCounter
+    from muntin.window import Window
 
-__all__ = ("Limits", "limits_of", "reserve", "window_of")
+__all__ = ("Limits", "Reserve", "limits_of", "reserve", "window_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +65,32 @@ def _share(given: str) -> float | None:
     return value if value < 1 else None
 
 
+Reserve: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--reserve",
+        takes="TOKENS",
+        parser=reserve,
+        says="Tokens (2k) or share (20%) of the window left for the answer. Default: 4096, at "
+        "most half of the window.",
+    ),
+]
+"""The option `--reserve` of every command that has a window."""
+
+
 def window_of(model: str | None) -> int | None:
     """Find the window of a model by its name, offline; None where it is unknown."""
+    known = _known(model)
+    return None if known is None else known.tokens
+
+
+def _known(model: str | None) -> Window | None:
     from muntin.window import resolve_window
 
     if model is None:
         return None
     try:
-        return resolve_window(model).tokens
+        return resolve_window(model)
     except ConfigurationError:
         return None
 
@@ -94,7 +113,8 @@ def limits_of(
         default: The window where no option and no model decides it.
 
     Raises:
-        Failure: Budget and window contradict each other, or the reserve takes all of the window.
+        Failure: Budget and window contradict each other, the reserve takes all of the window, or
+            it is given and no window is known.
     """
     counter = counter_of(model)
     if budget is not None:
@@ -103,10 +123,15 @@ def limits_of(
                 f"the budget of {budget} is over the window of {window}: give one of them"
             )
         return Limits(counter=counter, window=window, reserve=0, budget=budget)
-    whole = window or window_of(model) or default
+    known = None if window else _known(model)
+    whole = window or (default if known is None else known.tokens)
     if whole is None:
+        if reserved is not None:
+            raise Failure(
+                "--reserve is a part of a window: give --window, or a --model whose window is known"
+            )
         return Limits(counter=counter, window=None, reserve=0, budget=None)
-    kept = _reserved(reserved, whole)
+    kept = _reserved(reserved, whole, None if known is None else known.max_output)
     if kept >= whole:
         raise Failure(
             f"--reserve {reserved} takes all of the window of {whole}: give less",
@@ -115,8 +140,8 @@ def limits_of(
     return Limits(counter=counter, window=whole, reserve=kept, budget=whole - kept)
 
 
-def _reserved(given: str | float | None, window: int) -> int:
+def _reserved(given: str | float | None, window: int, most: int | None) -> int:
     if given is None:
-        return WindowBudgetConfig().output_reserve(window=window, model_max_output=None)
+        return WindowBudgetConfig().output_reserve(window=window, model_max_output=most)
     share = _share(str(given))
     return tokens(str(given)) if share is None else int(window * share)

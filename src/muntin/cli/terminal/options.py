@@ -27,6 +27,7 @@ __all__ = (
     "OutDir",
     "Output",
     "Quiet",
+    "Ray",
     "Record",
     "Report",
     "Resume",
@@ -103,6 +104,15 @@ OutDir: TypeAlias = Annotated[
 _several = partial(option, panel="Several files")
 Workers: TypeAlias = Annotated[
     int, _several("--workers", takes="N", min=1, says="Work in N processes.")
+]
+Ray: TypeAlias = Annotated[
+    str | None,
+    _several(
+        "--ray",
+        takes="ADDRESS",
+        says="Work on a Ray cluster: auto, ray://HOST:10001, or local to start one here. Its "
+        "nodes need muntin and the same paths.",
+    ),
 ]
 Resume: TypeAlias = Annotated[
     bool,

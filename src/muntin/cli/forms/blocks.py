@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.cli.forms.message import Kind, Raw, as_record
+from muntin.cli.forms.message import Kind, NewResults, Raw, as_record
 from muntin.messages import ANTHROPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     from muntin.messages import MessageView, Role, ToolCall
 
@@ -82,15 +82,9 @@ class BlocksKind(Kind):
                 placed = True
         return {**raw, self.key: kept if placed else [self.text_part(text), *kept]}
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         """Copy the record with other result texts."""
-        del links, bare
+        del links
         parts = raw.get(self.key)
         if not isinstance(parts, list):
             return raw
@@ -99,10 +93,10 @@ class BlocksKind(Kind):
             held = as_record(part)
             block = as_record(None if held is None else self.opened(held)) or {}
             called = str(block.get("tool_use_id"))
-            if held is None or block.get("type") != "tool_result" or called not in texts:
+            if held is None or block.get("type") != "tool_result" or called not in new.texts:
                 kept.append(part)
                 continue
-            text = texts[called]
+            text = new.texts[called]
             if text is not None:
                 kept.append(self.closed(held, text))
         return {**raw, self.key: kept}

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
     from muntin.messages import MessageShape, Role, ToolCall
 
-__all__ = ("FileMessage", "Kind", "NativeKind", "PlainKind", "Raw", "as_record", "texts_of")
+__all__ = (
+    "FileMessage",
+    "Kind",
+    "NativeKind",
+    "NewResults",
+    "PlainKind",
+    "Raw",
+    "as_record",
+    "plain_result",
+    "texts_of",
+)
 
 Raw = dict[str, Any]
 """One record as the file has it."""
@@ -40,6 +50,16 @@ class FileMessage:
     """Whether it is the system prompt that the file keeps outside the list of messages."""
     pinned: bool = False
     """Whether it must stay word for word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewResults:
+    """Hold the texts that results of a record get; see `MessageShape.with_results`."""
+
+    texts: Mapping[str, str | None]
+    """Texts by the id of the call; None takes the result out."""
+    bare: Collection[str]
+    """Ids of the calls whose results lose their media."""
 
 
 class Kind:
@@ -68,13 +88,7 @@ class Kind:
         """Copy a record with another readable text."""
         raise NotImplementedError
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         """Copy a record with other result texts; see `MessageShape.with_results`."""
         raise NotImplementedError
 
@@ -142,7 +156,8 @@ class _FileShape:
         *,
         bare: Collection[str] = (),
     ) -> FileMessage:
-        raw = self._kind.with_results(message.raw, message.links, texts, bare)
+        new = NewResults(texts=texts, bare=bare)
+        raw = self._kind.with_results(message.raw, message.links, new)
         return message if raw is message.raw else replace(message, raw=raw)
 
     def note(self, text: str, role: Role) -> FileMessage:
@@ -188,16 +203,10 @@ class NativeKind(Kind):
         """Copy the record with another readable text."""
         return self._put(raw, self._shape.with_text(self._inner(raw), text))
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         """Copy the record with other result texts."""
         del links
-        return self._put(raw, self._shape.with_results(self._inner(raw), texts, bare=bare))
+        return self._put(raw, self._shape.with_results(self._inner(raw), new.texts, bare=new.bare))
 
     def note(self, text: str, role: Role) -> Raw:
         """Make a record that holds a text."""
@@ -244,20 +253,14 @@ class PlainKind(Kind):
         """Copy the record with another readable text."""
         return self.put(raw, text)
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         """Copy the record with other result texts."""
         plain = self.plain(raw, links)
         if role_of(plain.get("role")) != "tool":
             return raw
         answered = str(plain.get("tool_call_id") or "")
-        text = texts.get(answered)
-        return raw if text is None else self.put_result(raw, text, bare=answered in bare)
+        text = new.texts.get(answered)
+        return raw if text is None else self.put_result(raw, text, bare=answered in new.bare)
 
     def note(self, text: str, role: Role) -> Raw:
         """Make a record that holds a text."""
@@ -266,6 +269,13 @@ class PlainKind(Kind):
     def answer(self, call: ToolCall, text: str) -> Raw:
         """Make a record that answers a call."""
         return self.made("tool", text, call)
+
+
+def plain_result(text: str, links: tuple[str, ...]) -> Raw:
+    """Write a result as a chat-completions message; one without a call is the assistant's text."""
+    if links:
+        return {"role": "tool", "tool_call_id": links[0], "content": text}
+    return {"role": "assistant", "content": text}
 
 
 def as_record(value: Any) -> Raw | None:

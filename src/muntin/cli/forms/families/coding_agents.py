@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.forms.families.providers import provider_kind
 from muntin.cli.forms.form import Form, Place
-from muntin.cli.forms.message import NativeKind, PlainKind, Raw, as_record, texts_of
+from muntin.cli.forms.message import NativeKind, NewResults, PlainKind, Raw, as_record, texts_of
 from muntin.messages import (
     ANTHROPIC,
     OPENAI_CHAT,
@@ -351,10 +351,10 @@ class _SweAgentKind(NativeKind):
         """Read the message."""
         return super().view(self._opened(raw), links)
 
-    def with_results(self, raw: Raw, links: Any, texts: Any, bare: Any) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         """Copy the message with other result texts."""
         opened = self._opened(raw)
-        changed = super().with_results(opened, links, texts, bare)
+        changed = super().with_results(opened, links, new)
         return raw if changed is opened else {**raw, "content": changed["content"]}
 
     def answer(self, call: ToolCall, text: str) -> Raw:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.forms.blocks import BlocksKind
 from muntin.cli.forms.form import Form, Place
-from muntin.cli.forms.message import PlainKind, Raw, as_record
+from muntin.cli.forms.message import NewResults, PlainKind, Raw, as_record, plain_result
 from muntin.messages import ANTHROPIC, canonical_json, role_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     from muntin.messages import MessageView, Role, ToolCall
 
@@ -74,9 +74,7 @@ class _TurnKind(PlainKind):
         said, text = self._said(raw), raw[self._text]
         name = raw.get("speaker")
         if said in _RESULTS:
-            if links:
-                return {"role": "tool", "tool_call_id": links[0], "content": text}
-            return {"role": "assistant", "content": text}
+            return plain_result(text, links)
         if said in _CALLS:
             calls = _calls(text)
             if len(calls) != len(links):
@@ -181,15 +179,8 @@ class _ValuesKind(BlocksKind):
             return {"type": "tool_use", "name": name, "input": arguments}
         return {"type": str(kind).removesuffix("_url"), "url": value}
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
-        del bare
-        text = texts.get(links[0]) if raw["role"] == "tool" and links else None
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
+        text = new.texts.get(links[0]) if raw["role"] == "tool" and links else None
         return raw if text is None else {**raw, "content": [self.text_part(text)]}
 
     def answer(self, call: ToolCall, text: str) -> Raw:
@@ -200,33 +191,18 @@ class _ValuesKind(BlocksKind):
 LLAMA_FACTORY_KIND = _ValuesKind()
 
 
-class _AlpacaKind(PlainKind):
+class _AlpacaKind(_TurnKind):
     """Read the turns of an Alpaca record; see `_alpaca`."""
 
-    name = "alpaca"
-
-    def owns(self, raw: Raw) -> bool:
-        return "role" in raw and "text" in raw
-
-    def plain(self, raw: Raw, links: tuple[str, ...]) -> Raw:
-        del links
-        return {"role": raw["role"], "content": raw["text"]}
-
     def view(self, raw: Raw, links: tuple[str, ...]) -> MessageView:
+        """Read a turn; the record's own question and answer stay as they are."""
         return super().view(raw, links)._replace(pinned=bool(raw.get("last")))
-
-    def put(self, raw: Raw, text: str) -> Raw:
-        return {**raw, "text": text}
-
-    def made(self, role: Role, text: str, call: ToolCall | None = None) -> Raw:
-        del call
-        return {"role": role, "text": text}
 
 
 DATASET_KINDS = (SHAREGPT_KIND, TURNS_KIND, LLAMA_FACTORY_KIND)
 """The kinds of data sets, the most particular first."""
 
-_ALPACA = _AlpacaKind()
+_ALPACA = _AlpacaKind("alpaca", "role", "text")
 
 
 def _alpaca(document: Any) -> list[Place]:

@@ -6,11 +6,19 @@ import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.forms.form import Form, Place
-from muntin.cli.forms.message import Kind, PlainKind, Raw, as_record, texts_of
+from muntin.cli.forms.message import (
+    Kind,
+    NewResults,
+    PlainKind,
+    Raw,
+    as_record,
+    plain_result,
+    texts_of,
+)
 from muntin.messages import ANTHROPIC, canonical_json, replace_result, replace_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from muntin.messages import MessageView, Role, ToolCall
 
@@ -44,9 +52,7 @@ class _ChatGptKind(PlainKind):
         role, text = _role(raw), _text_of(message)
         name = (as_record(message.get("author")) or {}).get("name")
         if role == "tool":
-            if links:
-                return {"role": "tool", "tool_call_id": links[0], "content": text}
-            return {"role": "assistant", "content": text}
+            return plain_result(text, links)
         if _thinks(message):
             return {"role": role, "content": None, "reasoning_content": _thoughts(message)}
         plain: Raw = {"role": role, "content": text}
@@ -221,20 +227,14 @@ class _ClaudeKind(Kind):
             changed["content"] = replace_text(raw["content"], text)
         return changed
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
         del links
         block = as_record(raw.get(_RESULT))
         called = str(raw.get(_ID))
-        text = texts.get(called)
+        text = new.texts.get(called)
         if block is None or text is None:
             return raw
-        content = replace_result(block.get("content"), text, bare=called in bare)
+        content = replace_result(block.get("content"), text, bare=called in new.bare)
         if isinstance(block.get("content"), list) and isinstance(content, str):
             content = [{"type": "text", "text": content}]
         return {**raw, _RESULT: {**block, "content": content}}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.cli.forms.blocks import BlocksKind
-from muntin.cli.forms.message import Kind, Raw, as_record
+from muntin.cli.forms.message import Kind, NewResults, Raw, as_record
 from muntin.messages import ANTHROPIC, canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from muntin.messages import MessageView, Role, ToolCall
 
@@ -177,16 +177,10 @@ class _UIKind(Kind):
         kept = kept if placed else [{"type": "text", "text": text}, *kept]
         return _with_parts(raw, kept)
 
-    def with_results(
-        self,
-        raw: Raw,
-        links: tuple[str, ...],
-        texts: Mapping[str, str | None],
-        bare: Collection[str],
-    ) -> Raw:
-        del links, bare
+    def with_results(self, raw: Raw, links: tuple[str, ...], new: NewResults) -> Raw:
+        del links
         result = as_record(raw.get(_RESULT))
-        text = None if result is None else texts.get(str((_tool_of(result) or {}).get("id")))
+        text = None if result is None else new.texts.get(str((_tool_of(result) or {}).get("id")))
         if result is None or text is None:
             return raw
         return {**raw, _RESULT: _with_output(result, text)}

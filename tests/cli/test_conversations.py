@@ -303,3 +303,16 @@ def test_compaction_says_why_it_left_a_conversation_alone(muntin: Muntin, chat_f
 
     assert ended.code == 0
     assert "under trigger" in ended.err
+
+
+def test_a_conversation_of_which_nothing_is_left_is_not_written(
+    muntin: Muntin, tmp_path: Path
+) -> None:
+    """A file without a message is not a file of its form any more, and everything would be lost."""
+    results = [{"role": "tool", "tool_call_id": f"c{n}", "content": "gone"} for n in range(20)]
+    (tmp_path / "x.json").write_text(json.dumps(results))
+    ended = muntin("trim", "x.json", "--budget", "60", "--output", "out.json")
+
+    assert ended.code == 3
+    assert "nothing of the conversation fits" in ended.err
+    assert not (tmp_path / "out.json").exists()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -12,13 +13,15 @@ from muntin import count_messages, estimate_tokens
 from muntin.cli.commands.compact import _Compact  # pyright: ignore[reportPrivateUsage]
 from muntin.cli.commands.trim import _Trim  # pyright: ignore[reportPrivateUsage]
 from muntin.cli.conversations.change import change_file
-from muntin.cli.conversations.chat_file import Chat, read_chat
+from muntin.cli.conversations.opening import read_chat
 from muntin.cli.forms.registry import FORMS
 from muntin.errors import ContextWindowExceeded
 from muntin.messages import pairing_problems, view
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from muntin.cli.conversations.chat_file import Chat
 
 EACH = pytest.mark.parametrize(
     "sample", SAMPLES, ids=[f"{n}-{one.form}" for n, one in enumerate(SAMPLES)]
@@ -27,8 +30,8 @@ BUDGETS = range(180, 3000, 95)
 
 
 def _trim(budget: int) -> _Trim:
-    return _Trim(budget=budget, window=None, question=None, keep=0, tools=None, repair=False,
-                 model=None)  # fmt: skip
+    return _Trim(budget=budget, window=None, reserve=None, question=None, keep=0, tools=None,
+                 repair=False, model=None)  # fmt: skip
 
 
 def _parsed(data: bytes, sample: Sample) -> Any:
@@ -53,6 +56,19 @@ def _problems(chat: Chat) -> tuple[object, ...]:
 
 def _tokens(chat: Chat) -> int:
     return count_messages(chat.messages, chat.tools, counter=estimate_tokens)
+
+
+def _texts(value: Any) -> set[str]:
+    """Find every text of a document without any reader of forms: strings of several words."""
+    if isinstance(value, str):
+        if value[:1] in ("[", "{"):  # a span has its messages as the text of JSON
+            with suppress(ValueError):
+                return _texts(json.loads(value))
+        return {part for part in value.split("\n\n") if " " in part.strip()}
+    parts: list[Any] = value if isinstance(value, list) else []
+    if isinstance(value, dict):
+        parts = [*cast("dict[str, Any]", value).values()]
+    return set[str]().union(*map(_texts, parts))
 
 
 def test_there_is_a_sample_of_every_form() -> None:
@@ -104,6 +120,8 @@ def test_every_budget_is_kept_and_everything_else_stays(sample: Sample, tmp_path
         chat = read_chat(out, sample.form)
 
         assert _tokens(chat) <= budget, budget
+        inside = _texts(written) - _texts(sample.outside(written))
+        assert sum(map(estimate_tokens, inside)) <= budget + len(inside), budget
         assert _problems(chat) == (), budget
         assert view(chat.messages[-1]).text.strip() == QUESTION, budget
         assert sample.outside(written) == given, budget
@@ -113,15 +131,34 @@ def test_every_budget_is_kept_and_everything_else_stays(sample: Sample, tmp_path
 @EACH
 def test_compaction_keeps_the_form_and_everything_else(sample: Sample, tmp_path: Path) -> None:
     """A recap is a message of the same form, and it is shorter than what it replaces."""
+    before, after = _compacted(sample, tmp_path, trigger=400, keep=3)
+
+    assert after < before
+
+
+@pytest.mark.slow
+@EACH
+def test_every_trigger_of_compaction_keeps_everything_else(sample: Sample, tmp_path: Path) -> None:
+    """The place where the recap goes changes with the trigger, and the rest must not."""
+    shorter = 0
+    for trigger in BUDGETS:
+        before, after = _compacted(sample, tmp_path, trigger=trigger, keep=1 + trigger % 9)
+        shorter += after < before
+        assert after <= max(before, trigger), trigger
+    assert shorter > 5
+
+
+def _compacted(sample: Sample, tmp_path: Path, *, trigger: int, keep: int) -> tuple[int, int]:
+    """Compact a sample, check what is written, and return the tokens before and after."""
     path = _file(tmp_path, sample)
     out = path.with_name(f"out{sample.suffix}")
-    change = _Compact(trigger=400, keep=3, summary=200, question=None, model=None)
+    change = _Compact(trigger=trigger, keep=keep, summary=200, question=None, model=None)
     change_file(path, change, target=out)
     chat = read_chat(out, sample.form)
 
-    assert _tokens(chat) < _tokens(read_chat(path))
     assert _problems(chat) == ()
     assert view(chat.messages[-1]).text.strip() == QUESTION
     assert sample.outside(_parsed(out.read_bytes(), sample)) == sample.outside(
         _parsed(sample.data, sample)
     )
+    return _tokens(read_chat(path)), _tokens(chat)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from form_samples import SAMPLES
-from muntin.cli.conversations.chat_file import read_chat
+from muntin.cli.conversations.opening import read_chat
 from muntin.messages import pairing_problems
 from muntin.messages.shapes import view
 
@@ -415,5 +415,5 @@ def test_a_question_that_is_only_in_the_chat_brings_its_answer_back(
         ]  # fmt: skip
     messages.append({"role": "user", "content": "What was the ticket for pay-7?"})
     (tmp_path / "x.json").write_text(json.dumps(messages))
-    for budget in ("2500", "4000"):
+    for budget in ("1500", "2500", "4000"):
         assert "TCK-7091" in muntin("trim", "x.json", "-b", budget, "--quiet").out

@@ -25,6 +25,10 @@ def _reports(muntin: Muntin, chat_file: Path, *arguments: str) -> list[dict[str,
     return [trimmed, built["report"], folded["conversations"][0]["report"]]
 
 
+def _tokens(text: str) -> int:
+    return int(text.replace("k", "000"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "budget"),
     [
@@ -42,6 +46,9 @@ def test_a_window_gives_the_same_budget_in_every_command(
     """`trim` left half of a window and `assemble` a fifth: the same number meant two budgets."""
     for report in _reports(muntin, chat_file, *arguments):
         assert report["budget"] == budget
+        # A report without a window is one whose budget and reserve are all of it.
+        whole = report["window"] or report["budget"] + report["reserve"]
+        assert whole == _tokens(arguments[1])
 
 
 def test_the_library_gives_the_same_budget(chat: list[dict[str, Any]]) -> None:
@@ -101,7 +108,9 @@ def test_a_window_decides_when_a_conversation_is_compacted(
     """A conversation over the window must be compacted, and one below it left as it is."""
     size = count_messages(chat, counter=estimate_tokens)
     for window, is_folded in ((size * 2 + 2, False), (size * 2 - 2, True)):
-        told = muntin("compact", chat_file, "--window", window, "--reserve", "50%", "--json").json
+        told = muntin(
+            "compact", chat_file, "--window", str(window), "--reserve", "50%", "--json"
+        ).json
         report = told["conversations"][0]["report"]
 
         assert (told["result"] != chat) is is_folded

@@ -200,7 +200,7 @@ def assemble(
 
 def _had(paths: Sequence[Path]) -> list[object]:
     """Read what the model has already: texts and messages."""
-    from muntin.cli.conversations.chat_file import read_chat
+    from muntin.cli.conversations.opening import read_chat
 
     had: list[object] = []
     for path in paths:
@@ -218,7 +218,7 @@ def _notes(paths: Sequence[Path], question: str) -> list[Candidate]:
 
 
 def _said(path: Path, question: str) -> list[Candidate]:
-    from muntin.cli.conversations.chat_file import read_chat
+    from muntin.cli.conversations.opening import read_chat
     from muntin.cli.documents.notes import from_messages
 
     return from_messages(read_chat(path).messages, question)

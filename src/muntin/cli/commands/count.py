@@ -96,7 +96,7 @@ def count(
 def _count_chats(
     paths: Sequence[Path], counters: Sequence[NamedCounter], form: str | None
 ) -> list[_Counted]:
-    from muntin.cli.conversations.chat_file import opened_chats
+    from muntin.cli.conversations.opening import opened_chats
     from muntin.cli.conversations.selection import conversation_files, is_one_file
 
     files, missing = [(paths[0], True)], list[Path]()

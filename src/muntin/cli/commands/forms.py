@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from muntin.cli.conversations.chat_file import opened_chats
+from muntin.cli.conversations.opening import opened_chats
 from muntin.cli.conversations.selection import conversation_files, is_one_file
 from muntin.cli.failures import Failure, NoConversation
 from muntin.cli.forms.registry import FORMS

@@ -26,6 +26,7 @@ class _Trim:
 
     budget: int | None
     window: int | None
+    reserve: int | None
     question: str | Newest | None
     keep: int
     tools: Sequence[Any] | None
@@ -39,6 +40,7 @@ class _Trim:
             chat.pinned(self.keep),
             budget=self.budget,
             window=self.window,
+            reserve=self.reserve,
             tools=chat.tools if self.tools is None else self.tools,
             question=self.question,
             counter=counter_of(self.model),
@@ -112,7 +114,7 @@ def trim(
 
     Example: muntin trim chat.json --budget 8k --question "Which order was late?" -o small.json
     """  # fmt: skip
-    from muntin.cli.conversations.chat_file import read_tools
+    from muntin.cli.conversations.opening import read_tools
     from muntin.conversations import NEWEST
 
     if no_recall and question is not None:
@@ -124,9 +126,9 @@ def trim(
         )
     job.check_stdin("--tools", tools)
     change = _Trim(
-        # With the window the report shows the reserve; another one only the budget can express.
-        budget=None if budget is None and reserved is None else limits.budget,
-        window=limits.window if budget is None and reserved is None else None,
+        budget=budget,
+        window=limits.window if budget is None else None,
+        reserve=limits.reserve if budget is None else None,
         question=None if no_recall else job.question_of(question) or NEWEST,
         keep=keep,
         tools=None if tools is None else read_tools(tools),

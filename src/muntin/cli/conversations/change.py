@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from muntin.cli.conversations.chat_file import opened_chats
-from muntin.cli.failures import Failure
+from muntin.cli.conversations.opening import opened_chats
+from muntin.cli.failures import DOES_NOT_FIT, Failure
 from muntin.cli.terminal.files import output_to
 from muntin.counting import forget_shared_counts
 from muntin.errors import ContextWindowExceeded
@@ -72,7 +72,8 @@ def change_file(
         advance: Called with the characters that are done.
 
     Raises:
-        Failure: The file cannot be read or written, or has no such conversation.
+        Failure: The file cannot be read or written, has no such conversation, or nothing of one
+            fits.
         ContextWindowExceeded: What must be kept of a conversation is over the budget.
     """
     done = FileDone()
@@ -125,6 +126,10 @@ def _changed(
     except ContextWindowExceeded as error:
         error.args = (f"{chat.label}: {error}",)
         raise
+    if chat.messages and not messages:
+        raise Failure(
+            f"{chat.label}: nothing of the conversation fits: raise the budget", code=DOES_NOT_FIT
+        )
     if note:
         done.notes.append(f"{chat.label}: {note}")
     done.messages_before += len(chat.messages)

@@ -6,31 +6,24 @@ does not matter. What did not change is written as the very text it was.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from muntin.cli.conversations.json_text import JsonStyle, NotJsonError, parse_json
+from muntin.cli.conversations.json_text import JsonStyle, parse_line
 from muntin.cli.failures import Failure, NoConversation
 from muntin.cli.forms.form import read_place, write_place
-from muntin.cli.forms.registry import FORMS, form_named, form_of, session_form
-from muntin.cli.forms.unsupported import unsupported_document, unsupported_file
-from muntin.cli.terminal.files import name_of, opened, read_text, reading_errors
+from muntin.cli.forms.registry import form_of
+from muntin.cli.forms.unsupported import unsupported_document
+from muntin.cli.terminal.files import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-    from io import BufferedReader
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from muntin.cli.forms.form import Conversation, Form
     from muntin.cli.forms.message import FileMessage
 
-__all__ = ("Chat", "ChatFile", "Part", "opened_chats", "read_chat", "read_tools")
-
-_LOOK = 20
-"""Lines read to distinguish a session from a file with a conversation a line."""
-_BOM = "\ufeff"
+__all__ = ("Chat", "ChatFile", "Part", "no_conversation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +124,7 @@ class ChatFile:
             return
         if self.layout == "session":
             lines = [*self._head, *(self._rest or ())]
-            values = [_line(text, self.name, number) for number, text in lines]
+            values = [parse_line(text, self.name, number) for number, text in lines]
             self._texts = {id(one): text for one, (_, text) in zip(values, lines, strict=True)}
             yield self._part(values, self.name, "".join(text for _, text in lines))
             return
@@ -150,7 +143,7 @@ class ChatFile:
             yield self._record(number, text)
 
     def _record(self, number: int, text: str) -> Part:
-        value = _line(text, self.name, number)
+        value = parse_line(text, self.name, number)
         return self._part(value, f"{self.name}, line {number}", text)
 
     def _part(self, value: Any, where: str, text: str | None) -> Part:
@@ -160,7 +153,7 @@ class ChatFile:
             found = form_of(value, first=self.form) or (self.form, [])
         form, places = found
         if not places:
-            raise NoConversation(_no_conversation(where, value, form if self.is_forced else None))
+            raise NoConversation(no_conversation(where, value, form if self.is_forced else None))
         chats = [_chat(value, form, place, where) for place in places]
         size = len(text) if text is not None else 1
         return Part(value=value, text=text, chats=chats, size=size)
@@ -217,7 +210,8 @@ def _chat(value: Any, form: Form, place: Any, where: str) -> Chat:
     return Chat(read=read, form=form.name, label=label)
 
 
-def _no_conversation(where: str, value: Any, form: Form | None) -> str:
+def no_conversation(where: str, value: Any, form: Form | None) -> str:
+    """Return why a value is not a conversation of a form; None means of any form."""
     if form is not None:
         return f"{where} is not of the form {form.name} ({form.title})"
     named = unsupported_document(value)
@@ -227,204 +221,3 @@ def _no_conversation(where: str, value: Any, form: Form | None) -> str:
         f"{where} holds no conversation: give messages in a form of `muntin forms`, or name the "
         f"form with --form"
     )
-
-
-@contextmanager
-def opened_chats(path: Path, form: str | None = None) -> Generator[ChatFile]:
-    """Open a file of conversations, or stdin.
-
-    Args:
-        path: The file.
-        form: Name of its form; None finds it.
-
-    Raises:
-        Failure: It cannot be read, or its beginning holds no conversation.
-    """
-    asked = None
-    if form is not None:
-        asked = form_named(form)
-        if asked is None:
-            known = ", ".join(one.name for one in FORMS)
-            raise Failure(f"there is no form {form!r}: there are {known}")
-    with opened(path) as file:
-        yield _opened(path, file, asked)
-
-
-def _opened(path: Path, file: BufferedReader, asked: Form | None) -> ChatFile:
-    name = name_of(path)
-    with reading_errors(path):
-        named = unsupported_file(file.peek(16)[:16])
-    if named is not None:
-        raise Failure(f"{name} is {named}")
-    lines = _with_blank(_decoded(file, path))
-    blank = ""
-    for number, text in lines:
-        if text.strip().strip(_BOM):
-            first = number
-            break
-        blank += text
-    else:
-        raise Failure(f"{name} is empty: give a conversation as JSON, JSON lines or text")
-    start = _BOM if (blank or text).startswith(_BOM) else ""
-    text, blank = text.removeprefix(_BOM), blank.removeprefix(_BOM)
-    end = "\r\n" if text.endswith("\r\n") else "\n"
-    common: dict[str, Any] = {"path": path, "start": start, "is_forced": asked is not None}
-    is_json = text.lstrip()[:1] in ("{", "[")
-    if not is_json or (asked is not None and asked.text):
-        return _text_file(blank + text, lines, name, asked, common)
-    common["end"] = end
-    try:
-        value = parse_json(text, name)
-    except NotJsonError:
-        return _one_value(blank + text, lines, name, asked, common)
-    head = [(first, text), *islice(lines, 1)]
-    if len(head) == 1:
-        return _value_file(value, blank + text, name, asked, common)
-    values = [value]
-    head += islice(lines, _LOOK - len(head))
-    values += [_line(more, name, n) for n, more in head[1:]]
-    session = session_form(values) if asked is None else None
-    if asked is not None and (asked.session or not asked.places(value)) and asked.places(values):
-        session = asked
-    if session is not None:
-        found, layout = session, "session"
-    else:
-        whole = (asked, asked.places(value)) if asked is not None else form_of(value)
-        if whole is None or not whole[1]:
-            raise NoConversation(_no_conversation(f"{name}, line {first}", value, asked))
-        found, layout = whole[0], "lines"
-    common["start"] = start + blank
-    return ChatFile(form=found, layout=layout, style=JsonStyle.of(head[0][1]), _head=head,
-                    _rest=lines, **common)  # fmt: skip
-
-
-def _one_value(
-    text: str,
-    lines: Iterator[tuple[int, str]],
-    name: str,
-    asked: Form | None,
-    common: dict[str, Any],
-) -> ChatFile:
-    """Read a JSON value that takes several lines, or a text that begins like one."""
-    whole = text + "".join(more for _, more in lines)
-    try:
-        value = parse_json(whole, name)
-    except NotJsonError as error:
-        if asked is None:
-            for form in FORMS:
-                if form.text and form.find(whole):
-                    return _text_file(whole, iter(()), name, form, common)
-        raise Failure(f"{name} is not JSON: {error}") from None
-    return _value_file(value, whole, name, asked, common)
-
-
-def _value_file(
-    value: Any, text: str, name: str, asked: Form | None, common: dict[str, Any]
-) -> ChatFile:
-    found = (asked, asked.places(value)) if asked is not None else form_of(value)
-    layout = "json"
-    records = cast("list[Any]", value) if isinstance(value, list) else []
-    if (found is None or not found[1]) and records:
-        found = (asked, asked.places(records[0])) if asked is not None else form_of(records[0])
-        layout = "records"
-    if found is None or not found[1]:
-        raise NoConversation(_no_conversation(name, value, asked))
-    common["end"] = "\n" if text.endswith("\n") else ""
-    return ChatFile(form=found[0], layout=layout, style=JsonStyle.of(text), _values=value,
-                    _head=[(1, text)], **common)  # fmt: skip
-
-
-def _text_file(
-    text: str,
-    lines: Iterator[tuple[int, str]],
-    name: str,
-    asked: Form | None,
-    common: dict[str, Any],
-) -> ChatFile:
-    whole = text + "".join(more for _, more in lines)
-    found = (asked, asked.places(whole)) if asked is not None else form_of(whole)
-    if found is None or not found[1]:
-        if asked is not None:
-            raise NoConversation(_no_conversation(name, whole, asked))
-        raise NoConversation(f"{name} is not JSON, and names no speakers at the beginning of lines "
-                      f"(\"User: ...\"): see `muntin forms`")  # fmt: skip
-    return ChatFile(form=found[0], layout="text", style=JsonStyle.of(""), _values=whole,
-                    _head=[(1, whole)], **common)  # fmt: skip
-
-
-def _decoded(file: BufferedReader, path: Path) -> Iterator[tuple[int, str]]:
-    """Read the lines of a file with their numbers, checked to be UTF-8 without NUL."""
-    name = name_of(path)
-    number = 0
-    while True:
-        with reading_errors(path):
-            data = file.readline()
-        if not data:
-            return
-        number += 1
-        if number == 1 and data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise Failure(
-                f"{name} is UTF-16, not UTF-8: convert it first, for instance with "
-                f"iconv -f UTF-16 -t UTF-8"
-            )
-        if b"\0" in data:
-            raise Failure(f"{name}, line {number} holds a NUL byte: it is binary, or not UTF-8")
-        try:
-            yield number, data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise Failure(
-                f"{name} is not UTF-8 (line {number}, byte {error.start}): convert it first, for "
-                f"instance with iconv"
-            ) from None
-
-
-def _with_blank(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Join blank lines to the line before them, so that they are written back with it."""
-    held: tuple[int, str] | None = None
-    for number, text in lines:
-        if held is not None and not text.strip():
-            held = held[0], held[1] + text
-            continue
-        if held is not None:
-            yield held
-        held = number, text
-    if held is not None:
-        yield held
-
-
-def _line(text: str, name: str, number: int) -> Any:
-    try:
-        return parse_json(text, f"{name}, line {number}")
-    except NotJsonError as error:
-        first = ", though line 1 is" if number > 1 else ""
-        raise Failure(f"{name}, line {number} is not JSON{first}: {error}") from None
-
-
-def read_chat(path: Path, form: str | None = None) -> Chat:
-    """Read a file that holds one conversation.
-
-    Raises:
-        Failure: It cannot be read, or holds several.
-    """
-    with opened_chats(path, form) as file:
-        chats = [chat for part in file.parts() for chat in part.chats]
-    if len(chats) > 1:
-        raise Failure(f"{name_of(path)} holds {len(chats)} conversations: give a file with one")
-    return chats[0]
-
-
-def read_tools(path: Path) -> list[Any]:
-    """Read tool schemas: a list of them, or a request body that has `tools`.
-
-    Raises:
-        Failure: It holds no list of schemas.
-    """
-    try:
-        value = parse_json(read_text(path), name_of(path))
-    except NotJsonError as error:
-        raise Failure(f"{name_of(path)} is not JSON: {error}") from None
-    if isinstance(value, dict):
-        value = cast("dict[str, Any]", value).get("tools")
-    if isinstance(value, list) and all(isinstance(one, dict) for one in cast("list[Any]", value)):
-        return cast("list[Any]", value)
-    raise Failure(f"{name_of(path)} holds no tool schemas: give a JSON list of them")

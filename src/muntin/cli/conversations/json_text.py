@@ -15,7 +15,7 @@ from typing import Any
 from muntin.cli.failures import Failure
 from muntin.text import clean_text
 
-__all__ = ("JsonStyle", "NotJsonError", "parse_json")
+__all__ = ("JsonStyle", "NotJsonError", "parse_json", "parse_line")
 
 _INDENT = re.compile(r"\s*[\[{]\r?\n([ \t]+)")
 _COLON = re.compile(r'"\s*:(\s?)')
@@ -120,3 +120,16 @@ class JsonStyle:
         except RecursionError:
             raise Failure("the result is nested too deeply to write") from None
         return clean_text(text)
+
+
+def parse_line(text: str, name: str, number: int) -> Any:
+    """Parse a line of JSON lines.
+
+    Raises:
+        Failure: It is not JSON.
+    """
+    try:
+        return parse_json(text, f"{name}, line {number}")
+    except NotJsonError as error:
+        first = ", though line 1 is" if number > 1 else ""
+        raise Failure(f"{name}, line {number} is not JSON{first}: {error}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 import signal
@@ -11,14 +10,15 @@ import sys
 import threading
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
 
 import service_stores
 from muntin import (
     AgentState,
-    StateConflictError,
     StateError,
     StateStore,
     ToolResultStore,
@@ -29,7 +29,6 @@ from service_stores import KINDS, UPDATES, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from muntin.stores import RecordStore
 
@@ -63,33 +62,18 @@ class TestOnServers(RecordStoreSuite):
         self.open.append(opened)
         return opened.__enter__()
 
-    def test_async_methods_do_the_same(self, tmp_path: Path) -> None:
-        if self.kind != "llama_index-redis":
-            super().test_async_methods_do_the_same(tmp_path)
-            return
-
-        async def go() -> None:  # the client of Redis has to be closed in its event loop
-            with records(self.kind, self.url, "async") as store:
-                version = await store.aput("k", b"one", expected=None)
-                with pytest.raises(StateConflictError):
-                    await store.aput("k", b"late", expected=None)
-                await store.aput("k", b"two", expected=version)
-                record = await store.aget("k")
-                assert record is not None
-                assert record.body == b"two"
-                assert await store.adelete("k")
-                opened: Any = store
-                await opened._kvstore._async_redis_client.aclose()
-
-        asyncio.run(go())
+    async def aclose(self, store: RecordStore) -> None:
+        if self.kind == "llama_index-redis":
+            opened: Any = store
+            await opened._kvstore._async_redis_client.aclose()
 
 
 class Worker:
     """A worker process and the lines it has printed."""
 
-    def __init__(self, kind: str, url: str, namespace: str, name: str) -> None:
+    def __init__(self, program: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, service_stores.__file__, kind, url, namespace, name],
+            [sys.executable, program, *arguments],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -134,7 +118,8 @@ def kill_workers(kind: str, url: str, most_kills: int) -> None:
     names = ("a", "b")
     with records(kind, url, namespace) as store:  # a deploy makes the tables before workers start
         assert store.entries() == []
-    workers = {name: Worker(kind, url, namespace, name) for name in names}
+    program = service_stores.__file__
+    workers = {name: Worker(program, kind, url, namespace, name) for name in names}
     printed: dict[str, list[str]] = {name: [] for name in names}
     kills = 0
     until = time.monotonic() + 250
@@ -147,7 +132,7 @@ def kill_workers(kind: str, url: str, most_kills: int) -> None:
             if kills < most_kills and added and not workers[name].is_done:
                 workers[name].kill()
                 printed[name] += workers[name].lines
-                workers[name] = Worker(kind, url, namespace, name)
+                workers[name] = Worker(program, kind, url, namespace, name)
                 kills += 1
         for name, worker in workers.items():
             worker.kill()
@@ -167,6 +152,48 @@ def kill_workers(kind: str, url: str, most_kills: int) -> None:
             assert found is not None
             text = read_tool_result(found[0], pattern="step 321", store=ToolResultStore(store))
             assert f"{name} step 321" in text
+
+
+@pytest.mark.slow
+def test_a_conversation_loses_no_turn_when_its_workers_are_killed(postgres_url: str) -> None:
+    """A deploy in the middle of a turn must neither lose the turn nor answer it twice."""
+    from service_conversation import LOG, conversation
+
+    program = str(Path(service_stores.__file__).with_name("service_conversation.py"))
+    namespace, turns = f"talk-{uuid.uuid4().hex[:8]}", 60
+    moments = random.Random(11)
+    printed: list[str] = []
+    with PostgresSaver.from_conn_string(postgres_url) as saver:
+        saver.setup()
+    until = time.monotonic() + 250
+    for number in range(5):  # the last worker is not killed
+        worker = Worker(program, postgres_url, namespace, "ab"[number % 2], str(turns))
+        try:
+            while not worker.lines and not worker.is_done:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            time.sleep(moments.uniform(0.05, 0.4))
+            while number == 4 and not worker.is_done:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        finally:
+            worker.kill()
+            printed += worker.lines
+    assert printed[-1] == "done"
+    with conversation(postgres_url, namespace) as (graph, config, results):
+        state = graph.get_state(config).values
+        said = [message.content for message in state["messages"] if message.type == "human"]
+        answers = [message.content for message in state["messages"] if message.type == "ai"][1:]
+        assert [text.partition(" by ")[0] for text in said] == [f"turn {n}" for n in range(turns)]
+        assert [line for line in printed if line.startswith("turn")] == [
+            text for text in said if text in printed
+        ]
+        assert answers[1:] == [f"answer to {text[:20]}" for text in said[1:]]
+        assert state["messages"][2].content == LOG
+        marker = next(m for m in state["llm_input_messages"] if "tr_" in str(m.content))
+        found = re.search(r"tr_[0-9a-f]{20}", str(marker.content))
+        assert found is not None
+        assert "A-2718" in read_tool_result(found[0], pattern="step 2718:", store=results)
 
 
 def test_a_server_that_is_gone_is_a_state_error(kind: str, url: str) -> None:

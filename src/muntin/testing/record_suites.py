@@ -7,7 +7,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from muntin.errors import ConfigurationError, StateConflictError, StateError
+from muntin.errors import ConfigurationError, StateConflictError, StateCorruptError, StateError
+from muntin.tool_results import ToolResultStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,10 @@ class RecordStoreSuite(ABC):
             folder: For its files. A second call with the same folder opens the same place.
             limits: `max_bytes`, `max_age` and `clock`, to pass on.
         """
+
+    async def aclose(self, store: RecordStore) -> None:
+        """Close what the async methods of a store hold in this event loop; nothing by default."""
+        del store
 
     def test_what_was_put_comes_back(self, tmp_path: Path) -> None:
         """A content that comes back changed is a wrong state or a wrong original."""
@@ -171,6 +176,38 @@ class RecordStoreSuite(ABC):
         assert store.entries() == []
         assert store.evict() == 1
 
+    def test_an_original_is_returned_only_for_its_hash(self, tmp_path: Path) -> None:
+        """A model that asks for an original must never read another text under its id."""
+        store = self.make(tmp_path)
+        results = ToolResultStore(store)
+        kept = results.put("what the tool returned")
+        assert kept is not None
+        assert results.get(kept) == "what the tool returned"
+        [entry] = store.entries()
+        store.put(entry.key, b"something else")
+        _refuses(StateCorruptError, results.get, kept)
+        assert results.delete(kept)
+        assert store.entries() == []
+
+    def test_limits_hold_for_async_writes_too(self, tmp_path: Path) -> None:
+        """A service that only awaits must not fill the disk, nor keep what is too old."""
+        import time
+
+        now = [time.time()]
+
+        async def go() -> None:
+            store = self.make(tmp_path, max_bytes=1_000, max_age=60.0, clock=lambda: now[0])
+            for number in range(20):
+                await store.aput(f"k{number:02}", b"x" * 100)
+            assert sum(entry.size for entry in await store.aentries()) <= 1_000
+            assert await store.aget("k00") is None
+            now[0] += 61.0
+            assert await store.aget("k19") is None
+            assert await store.aentries() == []
+            await self.aclose(store)
+
+        asyncio.run(go())
+
     def test_async_methods_do_the_same(self, tmp_path: Path) -> None:
         """An async service must get the same results as a sync one."""
 
@@ -190,6 +227,7 @@ class RecordStoreSuite(ABC):
             assert await store.adelete("k")
             assert await store.aget("k") is None
             assert await store.aevict() == 0
+            await self.aclose(store)
 
         asyncio.run(go())
 

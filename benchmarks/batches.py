@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import logging
 import os
 import re
 import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +49,19 @@ class Batch:
 
     def records(self) -> Iterator[Row]:
         """Make the rows, one at a time."""
-        make = {"fit": self._chat, "assemble": self._asked, "loop": lambda n: {"id": n}}[self.work]
-        return (make(number) for number in range(self.rows))
+        make = {"fit": self._chat, "assemble": self._asked, "loop": self._empty}[self.work]
+        return map(make, range(self.rows))
+
+    @property
+    def budget(self) -> int:
+        """Tokens a conversation is fitted into: about half of them."""
+        return 25 * self.messages
 
     @property
     def function(self) -> Callable[[Row], Row]:
         """What is done with a row."""
         return {
-            "fit": partial(fit_row, budget=25 * self.messages),
+            "fit": partial(fit_row, budget=self.budget),
             "assemble": partial(assemble_row, config=CONFIG),
             "loop": loop,
         }[self.work]
@@ -66,6 +73,9 @@ class Batch:
             text = f"Order A-{number}-{at // 2} left warehouse {at * 7 % 13} on day {at}. " * 3
             messages.append({"role": role, "content": text})
         return {"id": number, "messages": json.dumps(messages)}
+
+    def _empty(self, number: int) -> Row:
+        return {"id": number}
 
     def _asked(self, number: int) -> Row:
         asked = question(number, self.passages)
@@ -120,13 +130,12 @@ def run_batch(batch: Batch, *, workers: int, on: str = "processes") -> Run:
     if on == "processes":
         outcomes = partial(map_records, batch.function, batch.records(), workers=workers)
         return _timed(outcomes, batch.rows)
-    import ray
-
+    ray: Any = import_module("ray")
     ray.init(
         num_cpus=workers,
         include_dashboard=False,
         log_to_driver=False,
-        logging_level="error",
+        logging_level=logging.ERROR,
         object_store_memory=300_000_000,
     )
     try:

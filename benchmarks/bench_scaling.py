@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-import resource
 import tempfile
 import time
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks._harness import Table, at_least, at_most, peer
-from benchmarks.battery import long_history
+from benchmarks.batches import CONFIG, Batch, question, run_batch
 from muntin import (
     AgentState,
     Candidate,
     ContextBuilder,
-    ContextConfig,
     StateStore,
     ToolResultStore,
 )
 from muntin.passages import GivenSource
-from muntin.scaling import assemble_row, assemble_rows, fit_row, fit_rows, map_records_on_ray
 from muntin.stores import FolderRecords, MemoryRecords, SqliteRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
 SIZE = int(os.environ.get("MUNTIN_BATCH", "10000"))
 """Rows of a batch."""
-MESSAGES = 60
-BUDGET = 1_500
 CALLS = 50_000
-CONFIG = ContextConfig(max_tokens=1_500)
-
-_HISTORY = long_history(MESSAGES)
 
 
 def run() -> list[Table]:
@@ -45,59 +34,52 @@ def run() -> list[Table]:
     return [batches(), memory(), stores()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """One batch."""
-
-    seconds: float
-    """By the clock on the wall."""
-    cpu: float
-    """Of all processes of the batch."""
-    digest: str
-    """Hash of all results, in their order."""
-    failed: int
-
-
 def batches() -> Table:
     """Fit and assemble the same rows with one worker, with two, and on Ray."""
-    fit = partial(fit_rows, budget=BUDGET)
-    build = partial(assemble_rows, config=CONFIG)
+    has_ray = peer("ray") is not None
     rows: list[tuple[Any, ...]] = []
-    for name, work, make in (("fit", fit, _chats), ("assemble", build, _questions)):
-        one = _timed(lambda work=work, make=make: work(make(), workers=1))
-        two = _timed(lambda work=work, make=make: work(make(), workers=2))
-        row = partial(fit_row, budget=BUDGET) if name == "fit" else None
-        ray = _on_ray(row or partial(assemble_row, config=CONFIG), make)
-        rows.append(
-            (
-                name,
-                SIZE,
-                SIZE / one.cpu,
-                1e6 * one.cpu / SIZE / 3600,
-                at_least(one.seconds / two.seconds, 1.8, "x"),
-                at_least(one.cpu / two.cpu, 0.9, "x"),
-                None if ray is None else SIZE / ray.seconds / 2,
-                at_least(float(one.digest == two.digest == (ray or one).digest), 1),
+    for work, limit in (("fit", 1.8), ("assemble", 1.8), ("loop", None)):
+        batch = Batch(work=work, rows=SIZE // 4 if limit is None else SIZE)
+        digests: set[str] = set()
+        for on in ("processes", "ray") if has_ray else ("processes",):
+            one = run_batch(batch, workers=1, on=on)
+            two = run_batch(batch, workers=2, on=on)
+            digests |= {one.digest, two.digest}
+            wall, cpu = one.seconds / two.seconds, one.cpu / two.cpu
+            rows.append(
+                (
+                    f"{work} on {on}",
+                    batch.rows,
+                    batch.rows / two.cpu,
+                    1e6 * two.cpu / batch.rows / 3600,
+                    wall if limit is None else at_least(wall, limit, "x"),
+                    cpu if limit is None else at_least(cpu, 0.9, "x"),
+                    two.parent / two.cpu,
+                    two.late - two.early if limit is None else at_most(two.late - two.early, 5),
+                    at_least(float(len(digests) == 1 and not two.failed), 1),
+                )
             )
-        )
     return Table(
-        title="Batches over processes",
+        title="Batches over processes and Ray",
         columns=(
             "work",
             "rows",
-            "rows a second and core",
+            "rows a second and core, two workers",
             "core hours for a million",
             "two workers against one, by the wall",
             "the same, by processor time",
-            "rows a second and core on Ray",
+            "share of the parent",
+            "MB a worker grows after a fifth",
             "same bytes",
         ),
         rows=tuple(rows),
         notes=(
-            f"A conversation has {MESSAGES} messages and is fitted into {BUDGET} tokens; a context "
-            f"has 40 passages offered and {CONFIG.max_tokens} tokens. Starting the processes is "
-            f"part of the time. The wall shows 2 only where two cores are free; processor time "
-            f"shows what dividing the work costs on any machine.",
+            f"A conversation has {Batch(work='fit', rows=1).messages} messages and is fitted into "
+            f"{Batch(work='fit', rows=1).budget} tokens; a context has 40 passages offered and "
+            f"{CONFIG.max_tokens} tokens. Rows are JSON text, no two alike. Starting the "
+            f"processes is part of the time, starting Ray is not. The wall shows 2 only where two "
+            f"cores are free; the loop has no data and shows what the machine can do. "
+            f"`python -m benchmarks.batches --rows 100000 --messages 12` runs more rows.",
         ),
     )
 
@@ -107,9 +89,9 @@ def memory() -> Table:
     builder = ContextBuilder(CONFIG)
     sizes: list[float] = []
     for number in range(CALLS):
-        question = _question(number)
-        offered = [Candidate(text, source="rag") for text in question["passages"]]
-        builder.assemble(question["question"], sources=[GivenSource("rag", offered)])
+        asked = question(number)
+        offered = [Candidate(text, source="rag") for text in asked["passages"]]
+        builder.assemble(asked["question"], sources=[GivenSource("rag", offered)])
         if number % (CALLS // 10) == CALLS // 10 - 1:
             gc.collect()
             sizes.append(_resident())
@@ -170,53 +152,6 @@ def _each(count: int, work: Callable[[int], object]) -> float:
 
 def _renamed(state: AgentState) -> None:
     state.goal += "."
-
-
-def _chats() -> Iterator[dict[str, Any]]:
-    for number in range(SIZE):
-        first = {"role": "system", "content": f"You help customers of shop {number}. " * 5}
-        yield {"id": number, "messages": [first, *_HISTORY[1:]]}
-
-
-def _questions() -> Iterator[dict[str, Any]]:
-    return map(_question, range(SIZE))
-
-
-def _question(number: int) -> dict[str, Any]:
-    passages = [
-        f"Order A-{number}-{at} left warehouse {at * 7 % 13} on day {at}. " * 4 for at in range(40)
-    ]
-    return {"question": f"Where is order A-{number}-7?", "passages": passages}
-
-
-def _timed(work: Callable[[], Iterable[dict[str, Any]]]) -> _Run:
-    begun, cpu = time.perf_counter(), _cpu()
-    digest = hashlib.sha256()
-    failed = 0
-    for row in work():
-        digest.update(f"{row.get('messages', row.get('text'))}{row['report']}".encode())
-        failed += bool(row["error"])
-    return _Run(
-        seconds=time.perf_counter() - begun,
-        cpu=_cpu() - cpu,
-        digest=digest.hexdigest(),
-        failed=failed,
-    )
-
-
-def _on_ray(
-    function: Callable[[Any], dict[str, Any]], make: Callable[[], Iterator[dict[str, Any]]]
-) -> _Run | None:
-    if peer("ray") is None:
-        return None
-    outcomes = map_records_on_ray(function, make())
-    return _timed(lambda: (one.value or {"error": "?", "report": ""} for one in outcomes))
-
-
-def _cpu() -> float:
-    """Seconds of this process and of those it started that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _resident() -> float:

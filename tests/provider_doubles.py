@@ -72,7 +72,8 @@ def _completion(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _embeddings(body: dict[str, Any]) -> dict[str, Any]:
-    texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+    given: Any = body["input"]
+    texts: list[Any] = [given] if isinstance(given, str) else list(given)
     rows = [
         {"object": "embedding", "index": at, "embedding": [1.0, float(len(str(text)) % 7), 0.5]}
         for at, text in enumerate(texts)

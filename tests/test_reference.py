@@ -29,9 +29,10 @@ def _imported() -> list[tuple[str, str, str]]:
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            module = node.module if isinstance(node, ast.ImportFrom) else None
-            if module and module.partition(".")[0] in PREFIXES:
-                found += [(module, one.name, str(example)) for one in node.names]
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            if node.module.partition(".")[0] in PREFIXES:
+                found += [(node.module, one.name, str(example)) for one in node.names]
     return found
 
 

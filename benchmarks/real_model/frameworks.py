@@ -164,7 +164,7 @@ def _history(count: int) -> list[Any]:
     for at, record in enumerate(blocks.questions()[:count]):
         call = {"name": "search", "args": {"query": record["question"]}, "id": f"call{at}"}
         text = "\n".join(_passages(record)[:4])
-        messages += [HumanMessage(record["question"]), AIMessage("", tool_calls=[call])]
+        messages += [HumanMessage(record["question"]), AIMessage("I search.", tool_calls=[call])]
         messages += [ToolMessage(text, tool_call_id=f"call{at}"), AIMessage(record["answers"][0])]
     return [*messages, HumanMessage("Thank you. Which of them was the longest answer?")]
 
@@ -256,7 +256,10 @@ def _index_agent(wire: _Wire, fitted: bool) -> None:  # noqa: FBT001
     said = [
         ChatMessage(role=role, content=text)
         for record in blocks.questions()[:12]
-        for role, text in (("user", record["question"]), ("assistant", _passages(record)[0]))
+        for role, text in (
+            ("user", record["question"]),
+            ("assistant", "\n".join(_passages(record)[:3])),
+        )
     ]
 
     async def ask() -> None:

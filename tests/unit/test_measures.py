@@ -148,5 +148,9 @@ def test_rules_and_strings_are_found_in_what_was_put_in() -> None:
     assert rules.kept(_whole, "meeting", 0.4, 0.25) == 1.0
     assert rules.kept(_nothing, "meeting", 0.4, 0.25) == 0.0
     assert rules.changed(_whole) == 1.0
-    found, strings = scenarios.kept(lambda history, *_: history, 0.25, known=True)
+
+    def unchanged(history: list[Any], _budget: int, _question: str | None) -> list[Any]:
+        return history
+
+    found, strings = scenarios.kept(unchanged, 0.25, known=True)
     assert (found, strings > 10) == (1.0, True)

@@ -353,8 +353,8 @@ CLAIMS: tuple[Claim, ...] = (
         "tokens. Values are negative, and closer to 0 is better. MMR is ahead of muntin here: it "
         "stops at the first passage that does not fit and places 1.8 passages, muntin fills the "
         "budget and places 2.2. Where both hold the answer once, so small a model loses .23 by "
-        "what else is in the block. Give such a model fewer passages (`fill=False`). The appendix has "
-        "the differences by question with their intervals.",
+        "what else is in the block. Give such a model fewer passages (`fill=False`). The appendix "
+        "has the differences by question with their intervals.",
         unit="log-probability per token",
         part="real_model",
         cases=("right answer",),

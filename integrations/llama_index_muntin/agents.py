@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Workflow
 
-from llama_index_muntin._agents import StepFitter, steps_of
+from llama_index_muntin._agents import AgentModel, StepFitter, steps_of
 from llama_index_muntin._models import counter_of, reserve_of, window_of
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.adapting import Keeper
 from muntin.conversations import NEWEST
 from muntin.errors import ConfigurationError
+from muntin.messages import RoleRules, role_rules
 from muntin.tool_results import ToolResultStore, read_tool
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def with_window(
     target: float = 0.8,
     summarizer: Any = None,
     question: str | Newest | None = NEWEST,
+    alternate: bool | None = None,
+    note_role: Literal["user", "system", "assistant"] = "user",
 ) -> AgentT:
     """Return the same agent, with every step fitted to the window of its model.
 
@@ -83,6 +86,9 @@ def with_window(
             anything `muntin` takes as one. `None` asks no model.
         question: Brings older messages about it back word for word when messages are left
             out. By default the newest user message is the question; `None` recalls nothing.
+        alternate: Whether user and assistant must alternate in a request, as chat templates of
+            Mistral, Gemma and Llama 2 demand. `None` knows it by the name of the model.
+        note_role: Role of notes about steps that are left out.
 
     Raises:
         ConfigurationError: It is not an agent, the window is unknown, or a number is out of range.
@@ -123,9 +129,11 @@ def with_window(
         counter = ledger.counter if counter is None else counter
     store = results or ToolResultStore.in_memory()
     counts = counter_of(counter, agent.llm)
+    name = str(agent.llm.metadata.model_name or "")
     windowed: Any = copy.copy(agent)
     windowed.__class__ = _windowed(type(agent))  # pyright: ignore[reportArgumentType] - a class is hashable, whatever its instances are
     keeper = Keeper(
+        model=AgentModel(name=name, window=whole, reserve=reserve, counts=counts),
         window=whole,
         reserve=reserve,
         target=target,
@@ -133,6 +141,8 @@ def with_window(
         summarizer=summarizer_for(summarizer),
         store=store,
         question=question,
+        roles=_roles(alternate, name),
+        note_role=note_role,
     )
     fitter = StepFitter(steps_of(windowed), keeper=keeper, counter=counts, store=store)
     object.__setattr__(windowed, _STEPS, fitter)
@@ -146,6 +156,14 @@ def with_window(
     if given or windowed.tool_retriever:
         windowed.tools = [*given, _reading_tool(store, whole // _READING, counts)]
     return windowed
+
+
+def _roles(alternate: bool | None, name: str) -> RoleRules | None:  # noqa: FBT001 - as it was given
+    """Return the rules of roles that were asked for; `None` leaves them to the model's name."""
+    if alternate is None:
+        return None
+    system = "first" if alternate else role_rules(name).system
+    return RoleRules(alternate=alternate, system=system)
 
 
 class _WindowedAgent:

@@ -102,6 +102,7 @@ class CompactingMemory(WritableMemory):
         max_summary_tokens: int | None = None,
         summarize_prompt: str | None = None,
         recap_role: Literal["user", "system", "assistant"] = "user",
+        alternate: bool | None = None,
         question: Newest | None = NEWEST,
         chat_store_key: str | None = None,
         table_name: str | None = None,
@@ -134,7 +135,9 @@ class CompactingMemory(WritableMemory):
             embed_model: Recalls folded turns by their vectors as well as by their words.
             max_summary_tokens: Tokens a recap may take; `None` takes a share of the limit.
             summarize_prompt: Instruction for the first recap; `None` takes the built-in one.
-            recap_role: Role of the recap.
+            recap_role: Role of the recap, and of a note about messages that are left out.
+            alternate: Whether user and assistant alternate in what is sent, as chat templates of
+                Mistral, Gemma and Llama 2 demand. `None` knows it by the name of the `llm`.
             question: What older turns come back for, word for word, where a read is given no
                 question: the newest message of the user. `None` recalls nothing at any read.
             chat_store_key: The session, as other memories of LlamaIndex call it.
@@ -166,6 +169,7 @@ class CompactingMemory(WritableMemory):
             max_summary_tokens=max_summary_tokens,
             summary_prompt=summarize_prompt,
             recap_role=recap_role,
+            alternate=_alternates(llm) if alternate is None else alternate,
             question=question,
             session_id=chat_store_key or session_id or "chat_history",
             ledger=ledger,
@@ -342,6 +346,10 @@ class CompactingMemory(WritableMemory):
                 CompactionWarning,
                 stacklevel=4,
             )
+
+
+def _alternates(llm: Any) -> bool:
+    return role_rules(str(llm.metadata.model_name or "")).alternate if llm is not None else False
 
 
 def _archived(status: MessageStatus | None) -> bool | None:

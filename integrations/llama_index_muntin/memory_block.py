@@ -11,7 +11,9 @@ import logging
 import pickle
 from typing import TYPE_CHECKING, Any, cast
 
+from llama_index.core.base.llms.types import TextBlock
 from llama_index.core.memory import BaseMemoryBlock
+from llama_index.core.utils import get_tokenizer
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from llama_index_muntin._conversion import copy_of_message, text_of_messages
@@ -22,7 +24,7 @@ from llama_index_muntin._memory import (
     TurnVectors,
     adrive,
 )
-from llama_index_muntin._models import counter_named, counter_of
+from llama_index_muntin._models import counter_named, counter_of, counter_of_tokenizer
 from llama_index_muntin._shapes import SHAPE
 from llama_index_muntin.summarizer import summarizer_for
 from muntin.conversations import NEWEST, Newest
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ("MuntinMemoryBlock",)
 
 _SESSION = "session_id"
+_MEDIA = frozenset({"image", "audio", "video", "document"})
+"""Types of content blocks that are not told as text."""
 _OBJECTS = ("summarizer", "token_counter", "embed_model")
 """Fields that hold objects of the caller."""
 
@@ -148,14 +152,30 @@ class MuntinMemoryBlock(BaseMemoryBlock[str]):
         """Take flushed messages; the session that `Memory` wrote into them is taken out."""
         for message in messages:
             session = str(message.additional_kwargs.get(_SESSION) or "")
-            copied = copy_of_message(message)
+            copied = _as_text(message)
             copied.additional_kwargs.pop(_SESSION, None)
             self.logs.setdefault(session, ConversationLog()).append([copied])
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
         """Shorten the text by a number of tokens; `None` if nothing would be left."""
-        left = self._rules.counter(content) - tokens_to_truncate
-        return truncate_to_tokens(content, left, self._rules.counter) if left > 0 else None
+        # `Memory` counts with LlamaIndex's tokenizer, and drops a block that is cut too little.
+        counters = (counter_of_tokenizer(get_tokenizer()), self._rules.counter)
+        left = [(counter(content) - tokens_to_truncate, counter) for counter in counters]
+        for tokens, counter in left:
+            if tokens <= 0:
+                return None
+            content = truncate_to_tokens(content, tokens, counter)
+        return content
+
+
+def _as_text(message: ChatMessage) -> ChatMessage:
+    """Copy a message with its media replaced by their kinds: the block returns text alone."""
+    copied = copy_of_message(message)
+    copied.blocks = [
+        TextBlock(text=f"[{block.block_type}]") if block.block_type in _MEDIA else block
+        for block in copied.blocks
+    ]
+    return copied
 
 
 def _can_be_pickled(value: object) -> bool:

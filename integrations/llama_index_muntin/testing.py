@@ -111,7 +111,7 @@ class StrictLLM(FunctionCallingLLM):
     window: int = Field(default=8000, description="Tokens of the context window.")
     num_output: int = Field(default=256, description="Tokens it writes at most.")
     model: str = Field(default="gpt-4o", description="Name of the model.")
-    provider: Literal["openai", "anthropic"] = Field(
+    provider: Literal["openai", "anthropic", "alternating"] = Field(
         default="openai", description="Provider to follow."
     )
     form: Literal["block", "kwargs"] = Field(default="block", description="Where calls are put.")

@@ -107,7 +107,7 @@ def test_the_same_message_flushed_again_is_not_told_twice() -> None:
 
 def test_facts_of_what_is_folded_are_kept_without_a_model() -> None:
     """Their facts are what a model writes; ours are sentences of the messages."""
-    block = MuntinMemoryBlock(name="earlier", max_tokens=150)
+    block = MuntinMemoryBlock(name="earlier", max_tokens=600)
     put(block, said("user", "My order is A-1025 and I live in Oslo."), *talk(80))
 
     assert "A-1025" in get(block, said("user", "Please go on."))
@@ -117,7 +117,7 @@ def test_facts_of_what_is_folded_are_kept_without_a_model() -> None:
 def test_a_reply_without_facts_loses_none(reply: Any) -> None:
     """Theirs were wiped by an empty reply, and a model that fails ended the turn of the user."""
     llm = StrictLLM(lambda _: reply, window=8000)
-    block = MuntinMemoryBlock(name="earlier", max_tokens=200, summarizer=llm)
+    block = MuntinMemoryBlock(name="earlier", max_tokens=400, summarizer=llm)
     put(block, *FERRY, *talk(80))
 
     assert "From pier 4, at noon." in get(block, ASKED)
@@ -202,8 +202,9 @@ def test_a_video_that_was_flushed_is_told_as_one(tmp_path: Path) -> None:
     put(block, video, said("assistant", "A pier."))
     again = pickle.loads(pickle.dumps(block))
 
-    assert "Look at this." in get(again, said("user", "What did I show you?"))
-    assert block.logs[""].messages[0].blocks[1].url is not None
+    told = get(again, said("user", "What did I show you?"))
+    assert "Look at this." in told
+    assert "[video]" in told
 
 
 # --- of ChatSummaryMemoryBuffer ------------------------------------------------------------------

@@ -6,6 +6,7 @@ It decides what an agent sees of its own steps. It does not import memories.
 from __future__ import annotations
 
 from llama_index_muntin._agents.fitter import StepFitter
+from llama_index_muntin._agents.model import AgentModel
 from llama_index_muntin._agents.steps import Steps, steps_of
 
-__all__ = ("StepFitter", "Steps", "steps_of")
+__all__ = ("AgentModel", "StepFitter", "Steps", "steps_of")

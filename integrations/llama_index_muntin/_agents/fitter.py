@@ -26,9 +26,9 @@ from llama_index_muntin._agents.steps import Steps, steps_of
 from llama_index_muntin._shapes import signed_neighbours_joined
 from muntin.adapting import Keeper, Outgoing, RequestAccount, RequestFacts, adrive
 from muntin.conversations import FittedMessages
-from muntin.counting import count_messages, model_name
+from muntin.counting import count_messages
 from muntin.errors import ContextWindowExceeded
-from muntin.messages import arrange_roles, role_rules
+from muntin.messages import arrange_roles
 from muntin.tool_results import truncate_tool_result
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class StepFitter:
         self.last = _accounted(request.account, request.added)
         back = [request.originals.get(id(message), message) for message in outgoing.messages]
         kept, shown = self._steps.restored(back, request.items)
-        rules = role_rules(model_name(self._steps.agent.llm) or "")
+        rules = request.account.facts.roles
         kept = signed_neighbours_joined(kept)
         kept = list(arrange_roles(kept, alternate=rules.alternate, system=rules.system))
         return _behind_own_prompt(self._steps.agent, kept), shown, outgoing.tokens

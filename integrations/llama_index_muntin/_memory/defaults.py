@@ -32,6 +32,7 @@ _REFUSED = {
     "retriever_kwargs": "give embed_model= to recall turns by their vectors",
     "primary_memory": "one memory folds and recalls",
     "secondary_memory_sources": "one memory folds and recalls",
+    "note_role": "give recap_role=",
     "sql_store": "give chat_store=",
 }
 """Arguments of `Memory`, `ChatSummaryMemoryBuffer`, `VectorMemory` and `SimpleComposableMemory`."""

@@ -46,7 +46,9 @@ class Rules:
     store: ToolResultStore | None = None
     """Keeps the originals of tool results that are cut; `None` keeps none."""
     recap_role: Literal["user", "system", "assistant"] = "user"
-    """Role of the recap."""
+    """Role of the recap, and of a note about messages that are left out."""
+    alternate: bool = False
+    """Whether user and assistant alternate in what is sent."""
     question: Newest | None = NEWEST
     """What turns are recalled for where no question is given; `None` never recalls any."""
     roles: RoleRules = AS_THEY_ARE

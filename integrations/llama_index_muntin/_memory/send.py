@@ -152,17 +152,25 @@ def _is_refused(message: ChatMessage) -> bool:
 
 
 def _fitted(parts: list[Any], budget: int, rules: Rules, question: str | Newest | None) -> Sent:
-    fit = fit_messages(
-        parts,
-        budget=max(budget, 1),
-        counter=rules.counter,
-        store=rules.store,
-        question=question,
-        repair=True,
-    )
-    roles = rules.roles
-    arranged = arrange_roles(fit.messages, alternate=roles.alternate, system=roles.system)
-    messages = signed_neighbours_joined([as_chat_message(one) for one in arranged])
     measure = counts_for(rules.counter).measure
-    tokens = sum(measure(message).tokens for message in messages) + REPLY_TOKENS
-    return Sent(messages=messages, tokens=tokens, fit=fit)
+    system = "first" if rules.alternate else rules.roles.system
+    room = max(budget, 1)
+    while True:
+        fit = fit_messages(
+            parts,
+            budget=room,
+            counter=rules.counter,
+            store=rules.store,
+            question=question,
+            note_role=rules.recap_role,
+            repair=True,
+        )
+        arranged = arrange_roles(fit.messages, alternate=rules.alternate, system=system)
+        messages = signed_neighbours_joined([as_chat_message(one) for one in arranged])
+        tokens = sum(measure(message).tokens for message in messages) + REPLY_TOKENS
+        if arranged is fit.messages or tokens <= max(budget, 1):
+            return Sent(messages=messages, tokens=tokens, fit=fit)
+        # Messages between two of one role cost tokens of their own: these are taken off.
+        room -= tokens - max(budget, 1)
+        if room < 1:
+            raise ContextWindowExceeded("messages that alternate", needed=tokens, available=budget)

@@ -47,6 +47,9 @@ class MemorySettings(LivingMemory):
     recap_role: Literal["user", "system", "assistant"] = Field(
         default="user", description="Role of the recap; every provider takes 'user' anywhere."
     )
+    alternate: bool = Field(
+        default=False, description="Whether user and assistant alternate in what is sent."
+    )
     question: Newest | None = Field(
         default=NEWEST,
         description="What turns are recalled for where no question is given; None recalls nothing.",
@@ -110,6 +113,7 @@ class MemorySettings(LivingMemory):
             max_summary_tokens=self.max_summary_tokens,
             store=self.results,
             recap_role=self.recap_role,
+            alternate=self.alternate,
             question=self.question,
         )
         self._room = HistoryRoom(self.token_limit, self.ledger, found)

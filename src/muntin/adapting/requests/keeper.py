@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from muntin.adapting.requests.steps import Policy
     from muntin.conversations import FittedMessages, Newest
     from muntin.counting import TokenCounter
-    from muntin.messages import MessageView
+    from muntin.messages import MessageView, Role, RoleRules
     from muntin.prompts import PromptRegistry
     from muntin.tool_results import ToolResultStore
 
@@ -94,6 +94,8 @@ class Keeper:
         first_results: Names of tools whose results are shortened before anything else is cut.
         before_compaction: Looks at a plan before it is carried out.
         question: What older messages are recalled for, as in `fit_messages`; `None` recalls none.
+        roles: Order of roles that is demanded; `None` takes the rules of the model's name.
+        note_role: Role of notes about removed messages.
 
     Raises:
         ConfigurationError: A number is out of range, or the window of `model` is unknown.
@@ -119,6 +121,8 @@ class Keeper:
         first_results: Collection[str] = (),
         before_compaction: BeforeCompaction | None = None,
         question: str | Newest | None = NEWEST,
+        roles: RoleRules | None = None,
+        note_role: Role = "user",
     ) -> None:
         if not _is_share(target):
             raise ConfigurationError(f"target must be a share in (0, 1], got {target!r:.60}")
@@ -142,6 +146,8 @@ class Keeper:
         self.prompts = prompts
         self.before_compaction = before_compaction
         self.question = question
+        self.roles = roles
+        self.note_role: Role = note_role
         self.decisions = DecisionCache()
         self._pin = pin
         self._whole_results = frozenset(whole_results)
@@ -190,7 +196,7 @@ class Keeper:
             window=window,
             tools=every,
             tool_tokens=count_tools(every, counter=counts.counter) if every else 0,
-            roles=role_rules(name),
+            roles=self.roles or role_rules(name),
         )
 
     def _room(
@@ -633,6 +639,7 @@ class Keeper:
                 "window": None if facts.window is None else max(facts.window, budget),
                 "tools": facts.tools,
                 "question": self.question,
+                "note_role": self.note_role,
                 "summarizer": self.summarizer,
                 "store": self.store,
                 "prompts": self.prompts,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.tools import FunctionTool
@@ -44,6 +44,8 @@ __all__ = ("with_window",)
 
 AgentT = TypeVar("AgentT", bound=BaseWorkflowAgent)
 
+NoteRole = Literal["user", "system", "assistant"]
+"""Roles that a note about removed steps may have."""
 _READING = 8
 """One reading of a stored result may take this fraction (one in ...) of the window."""
 _STEPS = "_muntin_steps"
@@ -61,7 +63,7 @@ def with_window(
     summarizer: Any = None,
     question: str | Newest | None = NEWEST,
     alternate: bool | None = None,
-    note_role: Literal["user", "system", "assistant"] = "user",
+    note_role: NoteRole = "user",
 ) -> AgentT:
     """Return the same agent, with every step fitted to the window of its model.
 
@@ -127,6 +129,9 @@ def with_window(
     else:
         whole, reserve = ledger.window, ledger.output_reserve
         counter = ledger.counter if counter is None else counter
+    if note_role not in get_args(NoteRole):
+        roles = ", ".join(get_args(NoteRole))
+        raise ConfigurationError(f"note_role must be one of {roles}, got {note_role!r:.40}")
     store = results or ToolResultStore.in_memory()
     counts = counter_of(counter, agent.llm)
     name = str(agent.llm.metadata.model_name or "")
@@ -159,9 +164,15 @@ def with_window(
 
 
 def _roles(alternate: bool | None, name: str) -> RoleRules | None:  # noqa: FBT001 - as it was given
-    """Return the rules of roles that were asked for; `None` leaves them to the model's name."""
+    """Return the rules of roles that were asked for; `None` leaves them to the model's name.
+
+    Raises:
+        ConfigurationError: It is not a bool.
+    """
     if alternate is None:
         return None
+    if not isinstance(cast("object", alternate), bool):
+        raise ConfigurationError(f"alternate must be True, False or None, got {alternate!r:.40}")
     system = "first" if alternate else role_rules(name).system
     return RoleRules(alternate=alternate, system=system)
 

@@ -139,6 +139,14 @@ def test_what_was_asked_for_comes_before_the_name_of_the_model(alternate: bool) 
     assert merged == alternate
 
 
+@pytest.mark.parametrize("wrong", [{"alternate": "yes"}, {"alternate": 1}, {"note_role": "tool"}])
+def test_settings_of_roles_are_checked_when_they_are_given(wrong: dict[str, Any]) -> None:
+    """A wrong one would be found at the first cut, in the middle of a run."""
+    agent = FunctionAgent(llm=StrictLLM([], window=8000), tools=[look])
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        with_window(agent, **wrong)
+
+
 def test_the_role_of_a_note_has_one_name_in_a_memory() -> None:
     """`fit_messages` calls it note_role."""
     with pytest.raises(ConfigurationError, match="recap_role"):

@@ -90,7 +90,8 @@ def with_window(
             out. By default the newest user message is the question; `None` recalls nothing.
         alternate: Whether user and assistant must alternate in a request, as chat templates of
             Mistral, Gemma and Llama 2 demand. `None` knows it by the name of the model.
-        note_role: Role of notes about steps that are left out.
+        note_role: Role of notes about steps that are left out. Where user and assistant alternate,
+            `assistant` becomes `user`: the step behind the note is the assistant's.
 
     Raises:
         ConfigurationError: It is not an agent, the window is unknown, or a number is out of range.
@@ -137,6 +138,7 @@ def with_window(
     name = str(agent.llm.metadata.model_name or "")
     windowed: Any = copy.copy(agent)
     windowed.__class__ = _windowed(type(agent))  # pyright: ignore[reportArgumentType] - a class is hashable, whatever its instances are
+    roles = _roles(alternate, name)
     keeper = Keeper(
         model=AgentModel(name=name, window=whole, reserve=reserve, counts=counts),
         window=whole,
@@ -146,8 +148,8 @@ def with_window(
         summarizer=summarizer_for(summarizer),
         store=store,
         question=question,
-        roles=_roles(alternate, name),
-        note_role=note_role,
+        roles=roles,
+        note_role="user" if roles.alternate and note_role == "assistant" else note_role,
     )
     fitter = StepFitter(steps_of(windowed), keeper=keeper, counter=counts, store=store)
     object.__setattr__(windowed, _STEPS, fitter)
@@ -163,14 +165,14 @@ def with_window(
     return windowed
 
 
-def _roles(alternate: bool | None, name: str) -> RoleRules | None:  # noqa: FBT001 - as it was given
-    """Return the rules of roles that were asked for; `None` leaves them to the model's name.
+def _roles(alternate: bool | None, name: str) -> RoleRules:  # noqa: FBT001 - as it was given
+    """Return the rules of roles that were asked for; `None` takes those of the model's name.
 
     Raises:
         ConfigurationError: It is not a bool.
     """
     if alternate is None:
-        return None
+        return role_rules(name)
     if not isinstance(cast("object", alternate), bool):
         raise ConfigurationError(f"alternate must be True, False or None, got {alternate!r:.40}")
     system = "first" if alternate else role_rules(name).system

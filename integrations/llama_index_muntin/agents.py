@@ -91,7 +91,7 @@ def with_window(
         alternate: Whether user and assistant must alternate in a request, as chat templates of
             Mistral, Gemma and Llama 2 demand. `None` knows it by the name of the model.
         note_role: Role of notes about steps that are left out. Where user and assistant alternate,
-            `assistant` becomes `user`: the step behind the note is the assistant's.
+            it is always `user`: one system message is in front, and steps are the assistant's.
 
     Raises:
         ConfigurationError: It is not an agent, the window is unknown, or a number is out of range.
@@ -149,7 +149,7 @@ def with_window(
         store=store,
         question=question,
         roles=roles,
-        note_role="user" if roles.alternate and note_role == "assistant" else note_role,
+        note_role="user" if roles.alternate else note_role,
     )
     fitter = StepFitter(steps_of(windowed), keeper=keeper, counter=counts, store=store)
     object.__setattr__(windowed, _STEPS, fitter)

@@ -73,12 +73,14 @@ def test_what_a_memory_sends_alternates_at_every_limit(role: str, door: Door) ->
 def test_a_memory_knows_it_by_the_model(door: Door) -> None:
     """Who uses Gemma does not look for a setting before the first refusal."""
     llm = StrictLLM([], model="gemma-3-27b-it", window=8000, provider="alternating")
-    memory = CompactingMemory.from_defaults(HISTORY, llm=llm)
+    memory = CompactingMemory.from_defaults(HISTORY, llm=llm, token_counter=EXACT)
 
     assert memory.alternate
     check_request(door.call(memory, "get"), provider="alternating")  # pyright: ignore[reportArgumentType] - messages
     assert not CompactingMemory.from_defaults(llm=StrictLLM([], window=8000)).alternate
-    assert not CompactingMemory.from_defaults(llm=llm, alternate=False).alternate
+    assert not CompactingMemory.from_defaults(
+        llm=llm, token_counter=EXACT, alternate=False
+    ).alternate
     assert CompactingMemory.from_json(memory.to_json()).alternate
     assert len(memory.get_all()) == len(HISTORY), "what is stored stays as it was put"
 

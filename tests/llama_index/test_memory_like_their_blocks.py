@@ -108,7 +108,9 @@ def test_the_same_message_flushed_again_is_not_told_twice() -> None:
 def test_facts_of_what_is_folded_are_kept_without_a_model() -> None:
     """Their facts are what a model writes; ours are sentences of the messages."""
     block = MuntinMemoryBlock(name="earlier", max_tokens=600)
-    put(block, said("user", "My order is A-1025 and I live in Oslo."), *talk(80))
+    put(block, said("user", "My order is A-1025 and I live in Oslo."))
+    for role in ("user", "assistant") * 40:
+        put(block, said(role, "Good to know, let us go on with the next one. " * 3))
 
     assert "A-1025" in get(block, said("user", "Please go on."))
 

@@ -23,7 +23,7 @@ from llama_index_muntin import CompactingMemory
 from muntin import count_messages, estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 __all__ = ("LIMIT", "chat_memory", "work")
 
@@ -34,7 +34,7 @@ _READ_EVERY = 5
 
 
 @contextlib.contextmanager
-def chat_memory(kind: str, url: str, session: str) -> Iterator[CompactingMemory]:
+def chat_memory(kind: str, url: str, session: str) -> Generator[CompactingMemory]:
     """Open the memory of a conversation in a PostgreSQL or a Redis chat store."""
     if kind == "redis":
         store: Any = RedisChatStore(redis_url=url)

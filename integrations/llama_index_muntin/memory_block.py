@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.base.llms.types import TextBlock
 from llama_index.core.memory import BaseMemoryBlock
-from llama_index.core.utils import get_tokenizer
+from llama_index.core.utils import (
+    get_tokenizer,  # pyright: ignore[reportUnknownVariableType] - theirs is partly untyped
+)
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from llama_index_muntin._conversion import copy_of_message, text_of_messages

@@ -130,7 +130,9 @@ def test_what_was_asked_for_comes_before_the_name_of_the_model(alternate: bool) 
         ["Hello."], window=8000, model="house-7b" if alternate else "mistral-small",
         provider="alternating" if alternate else "openai", counter=EXACT,
     )  # fmt: skip
-    agent = with_window(FunctionAgent(llm=llm, tools=[look]), alternate=alternate, counter=EXACT)
+    agent: Any = with_window(
+        FunctionAgent(llm=llm, tools=[look]), alternate=alternate, counter=EXACT
+    )
     memory = ChatMemoryBuffer.from_defaults(HISTORY[1:-1], token_limit=90_000)
 
     async def go() -> str:

@@ -78,7 +78,7 @@ class First(BaseSelector):
     def _get_prompts(self) -> dict[str, Any]:
         return {}
 
-    def _update_prompts(self, prompts: dict[str, Any]) -> None:
+    def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
         """Nothing to update."""
 
 
@@ -97,7 +97,7 @@ class Halves(BaseQuestionGenerator):
     def _get_prompts(self) -> dict[str, Any]:
         return {}
 
-    def _update_prompts(self, prompts: dict[str, Any]) -> None:
+    def _update_prompts(self, prompts_dict: dict[str, Any]) -> None:
         """Nothing to update."""
 
 

@@ -167,7 +167,7 @@ class _DynamoPort(_ChatStorePort):
     """
 
     def read(self, key: str) -> Operation[list[ChatMessage]]:
-        found = yield Call(None, "get_messages", (key,))
+        found: list[ChatMessage] | None = yield Call(None, "get_messages", (key,))
         return [_with_numbers(message, _plain) for message in found or []]
 
     def add(self, key: str, messages: list[ChatMessage]) -> Operation[None]:

@@ -99,5 +99,6 @@ def _vectors(nodes: Iterable[BaseNode]) -> dict[str, Embedding]:
 
 def _overrides(store: Any, name: str) -> bool:
     """Return whether a store has its own method, and not the one of the base class."""
-    own = getattr(type(store), name, None)
+    kind: type[Any] = type(store)
+    own: Any = getattr(kind, name, None)
     return own is not None and own is not getattr(BasePydanticVectorStore, name)

@@ -22,6 +22,7 @@ START, END = "<!-- clients: start -->", "<!-- clients: end -->"
 def table() -> str:
     """Return the table in Markdown."""
     sys.path.insert(0, str(ROOT / "tests"))
+    import conftest  # noqa: F401 - names the folder of the vocabularies
     from wire.clients import CLIENTS, outcomes
     from wire.conversations import CONVERSATIONS
 

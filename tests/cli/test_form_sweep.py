@@ -65,7 +65,7 @@ def _texts(value: Any) -> set[str]:
             with suppress(ValueError):
                 return _texts(json.loads(value))
         return {part for part in value.split("\n\n") if " " in part.strip()}
-    parts: list[Any] = value if isinstance(value, list) else []
+    parts = cast("list[Any]", value) if isinstance(value, list) else []
     if isinstance(value, dict):
         parts = [*cast("dict[str, Any]", value).values()]
     return set[str]().union(*map(_texts, parts))

@@ -357,7 +357,7 @@ class Deep:
                 self.general.append(messages)
                 return "All of that is fine."
             answer = script[next(at)]
-            if isinstance(answer, AIMessage) and answer.tool_calls[0]["id"] in "tg":
+            if isinstance(answer, AIMessage) and answer.tool_calls[0]["id"] in ("t", "g"):
                 one: Any = {**answer.tool_calls[0], "id": f"t{len(self.main.sent)}"}
                 return AIMessage("", tool_calls=[one])
             return answer

@@ -29,7 +29,7 @@ FULL = [
     ({"done_reason": "length"}, ""),
     ({"finish_reason": "length"}, " "),
 ]
-WHOLE = [
+WHOLE: list[tuple[dict[str, Any], str]] = [
     ({"stop_reason": "end_turn"}, "Yes."), ({"finish_reason": "length"}, "A long answer"),
     ({"stop_reason": "max_tokens"}, ""), ({}, ""), ({"finish_reason": "tool_calls"}, ""),
 ]  # fmt: skip

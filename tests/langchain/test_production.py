@@ -216,7 +216,7 @@ def test_a_class_or_a_prompt_without_a_question_in_a_chain_says_what_to_do() -> 
     ],
     ids=str,
 )
-def test_a_budget_is_an_int_at_every_entry_point(given: dict[str, int]) -> None:
+def test_a_budget_is_an_int_at_every_entry_point(given: dict[str, Any]) -> None:
     """An int for a configuration was an AttributeError at the first call."""
     model = StrictChatModel(window=8000)
     agent: Any = create_agent(model, middleware=[ContextWindowMiddleware(**given)])

@@ -489,7 +489,7 @@ def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(door: Door)
             written.append(key)
         return write(key, *rest)
 
-    store.records.write = counted
+    store.records.write = counted  # pyright: ignore[reportAttributeAccessIssue] - counts the writes
     model = StrictChatModel(window=8000, replies=rounds(30))
     agent: Any = create_agent(
         model,

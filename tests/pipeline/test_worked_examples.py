@@ -27,6 +27,7 @@ from muntin import (
     tokens_of,
 )
 from muntin.passages.placing import allocate
+from muntin.passages.planning import plan_block
 from muntin.passages.selecting.selection import relevance_of
 from muntin.testing import ScriptedLLM
 
@@ -244,9 +245,10 @@ def test_48_what_is_left_for_candidates() -> None:
     question = "q" * 40
     build = builder.assemble(question, sources=sources, system_prompt="s" * 100).report
     assert sum(source.quota or 0 for source in build.sources) == 753
-    plan = builder._plan_block(question, sources, None)  # pyright: ignore[reportPrivateUsage] - the block hands back no report
+    rendering = builder._rendering  # pyright: ignore[reportPrivateUsage] - the block returns no report
+    plan = plan_block(question, sources, None, builder.config, rendering)
     assert plan.frame.region == 783
-    plan = builder._plan_block(question, sources, 300)  # pyright: ignore[reportPrivateUsage] - the block hands back no report
+    plan = plan_block(question, sources, 300, builder.config, rendering)
     assert plan.frame.region == 293
 
 

@@ -340,8 +340,8 @@ def joined_with(
         for place in range(len(held[source]) + 1):
             items = {**held, source: [*held[source][:place], item, *held[source][place:]]}
             sections = [dress.layout.section(name, items[name], dress.prompts) for name in order]
-            page = dress.layout.page(system="", sections=sections, question=question)
-            counts.append(dress.counter(page.text))
+            parts = dress.layout.compose(system="", sections=sections, question=question)
+            counts.append(dress.counter(parts.text))
     return max(counts)
 
 

@@ -76,7 +76,7 @@ def go_on(world: Callable[[], Any], log: Path, thread: str, *, kills: bool) -> N
         made = [
             m.tool_calls[0]["id"] for m in messages if isinstance(m, AIMessage) and m.tool_calls
         ]
-        at = int(made[-1][1:]) + 1 if made else 0
+        at = int(str(made[-1])[1:]) + 1 if made else 0
         may_end("model", texts=[m.text for m in messages], at=at)
         return call(f"c{at}") if at < ROUNDS else "PAY-7000 and PAY-7001."
 

@@ -181,7 +181,7 @@ def counter_of(counter: Any, model: Any = None) -> TokenCounter | None:
     Raises:
         ConfigurationError: It does not count.
     """
-    given = model if counter is None else counter
+    given: Any = model if counter is None else counter
     if given is None:
         return None
     owner: object = getattr(given, "__self__", None)

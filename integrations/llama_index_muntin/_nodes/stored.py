@@ -9,7 +9,7 @@ words alone.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
@@ -99,6 +99,6 @@ def _vectors(nodes: Iterable[BaseNode]) -> dict[str, Embedding]:
 
 def _overrides(store: Any, name: str) -> bool:
     """Return whether a store has its own method, and not the one of the base class."""
-    kind: type[Any] = type(store)
+    kind = cast("object", type(store))
     own: Any = getattr(kind, name, None)
     return own is not None and own is not getattr(BasePydanticVectorStore, name)

@@ -27,7 +27,7 @@ class WentFirst(NamedTuple):
 
     messages: Sequence[Any]
     """The messages; the very sequence that was given if nothing is shortened."""
-    count: int
+    shortened: int
     """How many results are shortened."""
 
 

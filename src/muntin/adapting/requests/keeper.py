@@ -599,8 +599,8 @@ class Keeper:
         written = as_written(went.messages, before, facts.name)
         sound = mended(written.messages, facts.counts, self.prompts)
         notes = (*written.notes, *sound.notes)
-        if went.count:
-            notes = (f"{went.count} results of tools that go first were shortened", *notes)
+        if went.shortened:
+            notes = (f"{went.shortened} results of tools that go first were shortened", *notes)
         while True:
             try:
                 fitted = yield self._fit(facts, sound, budget, state)

@@ -10,11 +10,9 @@ import sys
 import threading
 import time
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from langgraph.checkpoint.postgres import PostgresSaver
 
 import service_stores
 from muntin import (
@@ -29,6 +27,7 @@ from service_stores import KINDS, UPDATES, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from muntin.stores import RecordStore
 
@@ -152,48 +151,6 @@ def kill_workers(kind: str, url: str, most_kills: int) -> None:
             assert found is not None
             text = read_tool_result(found[0], pattern="step 321", store=ToolResultStore(store))
             assert f"{name} step 321" in text
-
-
-@pytest.mark.slow
-def test_a_conversation_loses_no_turn_when_its_workers_are_killed(postgres_url: str) -> None:
-    """A deploy in the middle of a turn must neither lose the turn nor answer it twice."""
-    from service_conversation import LOG, conversation
-
-    program = str(Path(service_stores.__file__).with_name("service_conversation.py"))
-    namespace, turns = f"talk-{uuid.uuid4().hex[:8]}", 60
-    moments = random.Random(11)
-    printed: list[str] = []
-    with PostgresSaver.from_conn_string(postgres_url) as saver:
-        saver.setup()
-    until = time.monotonic() + 250
-    for number in range(5):  # the last worker is not killed
-        worker = Worker(program, postgres_url, namespace, "ab"[number % 2], str(turns))
-        try:
-            while not worker.lines and not worker.is_done:
-                assert time.monotonic() < until
-                time.sleep(0.05)
-            time.sleep(moments.uniform(0.05, 0.4))
-            while number == 4 and not worker.is_done:
-                assert time.monotonic() < until
-                time.sleep(0.05)
-        finally:
-            worker.kill()
-            printed += worker.lines
-    assert printed[-1] == "done"
-    with conversation(postgres_url, namespace) as (graph, config, results):
-        state = graph.get_state(config).values
-        said = [message.content for message in state["messages"] if message.type == "human"]
-        answers = [message.content for message in state["messages"] if message.type == "ai"][1:]
-        assert [text.partition(" by ")[0] for text in said] == [f"turn {n}" for n in range(turns)]
-        assert [line for line in printed if line.startswith("turn")] == [
-            text for text in said if text in printed
-        ]
-        assert answers[1:] == [f"answer to {text[:20]}" for text in said[1:]]
-        assert state["messages"][2].content == LOG
-        marker = next(m for m in state["llm_input_messages"] if "tr_" in str(m.content))
-        found = re.search(r"tr_[0-9a-f]{20}", str(marker.content))
-        assert found is not None
-        assert "A-2718" in read_tool_result(found[0], pattern="step 2718:", store=results)
 
 
 def test_a_server_that_is_gone_is_a_state_error(kind: str, url: str) -> None:

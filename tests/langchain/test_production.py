@@ -186,7 +186,11 @@ def test_every_counter_people_have_counts_at_every_entry_point(counter: str, ent
 
 
 @pytest.mark.parametrize("entry", ENTRY_POINTS)
-@pytest.mark.parametrize("wrong", [{}, 7, lambda: 3, lambda text: "many"], ids=repr)
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, 7, lambda: 3, lambda text: "many"],
+    ids=["a dict", "a number", "no argument", "a text"],
+)
 def test_what_does_not_count_is_refused_by_name(wrong: Any, entry: str) -> None:
     """It fails at the first request otherwise, far from where it was given."""
     with pytest.raises(ConfigurationError, match="counter"):

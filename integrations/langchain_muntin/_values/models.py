@@ -187,7 +187,7 @@ def counter_of(counter: Any, model: Any = None) -> TokenCounter | None:
     owner: object = getattr(given, "__self__", None)
     if isinstance(owner, BaseLanguageModel) and "get_num_tokens" in given.__name__:
         # These methods ask a server, or load a tokenizer, at every call.
-        given = owner
+        given = cast("Any", owner)
     facts = ModelFacts.of(given)
     if isinstance(facts.model, BaseLanguageModel):
         return facts.counter()

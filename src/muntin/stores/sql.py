@@ -366,7 +366,7 @@ def _table(name: str, schema: str | None) -> Table:
         Column("version", String(32), nullable=False),
         Column("sha256", String(64), nullable=False),
         Column("size", Integer, nullable=False),
-        Column("stored_at", Double, nullable=False),
+        Column("stored_at", Double, nullable=False),  # pyright: ignore[reportUnknownArgumentType] - typed without its number
         # MySQL's plain BLOB ends at 64 KB; the others ignore the length.
         Column("body", LargeBinary(length=2**32 - 1), nullable=False),
         Index(f"ix_{name}_age", "namespace", "stored_at"),

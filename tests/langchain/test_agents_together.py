@@ -30,7 +30,7 @@ from langchain.agents.middleware import (
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
 )
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -229,7 +229,8 @@ def test_the_hook_of_the_older_agent_keeps_its_decisions(door: Door) -> None:
 
     assert model.refused == []
     assert all(says_task(request.messages) for request in model.sent[:-1])
-    assert recaps.asked == decisions(model) >= 1
+    # A decision whose old messages leave only facts asks no model.
+    assert 1 <= recaps.asked <= decisions(model)
 
 
 # --- agents in graphs ----------------------------------------------------------------------------
@@ -424,4 +425,4 @@ def test_beside_its_summariser_nothing_is_refused(door: Door) -> None:
     door(deep.agent.invoke, deep.agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
 
     assert deep.main.refused == deep.checker.refused == []
-    assert all(isinstance(request.messages[0], SystemMessage) for request in deep.main.sent)
+    assert max(request.tokens for request in deep.main.sent) <= 20_000

@@ -74,8 +74,13 @@ def facts_of_units(
     key = (left, asked)
     written = draft.counts.recall(key, told)
     if written is None:
+        # Another question changes little of the text, so what its lines cost is remembered too.
+        lines = draft.counts.recall(_ByLine, told)
+        if lines is None:
+            lines = _ByLine(draft.counter)
+            draft.counts.remember(_ByLine, told, lines)
         entries = digested(draft, indices, left)
-        written = _digest(entries, left, draft.counter, asked=asked)
+        written = _digest(entries, left, draft.counter, asked=asked, lines=lines)
         draft.counts.remember(key, told, written)
     return written
 
@@ -89,10 +94,13 @@ class _ByLine:
 
     def __call__(self, text: str) -> int:
         lines = text.split("\n")
-        for line in lines:
-            if line not in self._known:
-                self._known[line] = self._counter(line)
-        return sum(self._known[line] for line in lines) + len(lines) - 1
+        return sum(map(self.counted, lines)) + len(lines) - 1
+
+    def counted(self, text: str) -> int:
+        """Count a text as a whole, once."""
+        if text not in self._known:
+            self._known[text] = self._counter(text)
+        return self._known[text]
 
 
 def _digest(
@@ -102,16 +110,17 @@ def _digest(
     *,
     asked: str,
     known: str = "",
+    lines: _ByLine | None = None,
 ) -> tuple[str, int]:
     """Write a digest that fits by the real counter, having counted little more than once.
 
     Returns:
         The text, and its tokens.
     """
-    estimate, aim = _ByLine(counter), max_tokens
+    estimate, aim = lines or _ByLine(counter), max_tokens
     for _ in range(_TRIES):
         text = digest(entries, max_tokens=aim, counter=estimate, known=known, asked=asked)
-        tokens = counter(text) if text else 0
+        tokens = estimate.counted(text)
         if tokens <= max_tokens:
             return text, tokens
         aim -= tokens - max_tokens + 1

@@ -165,5 +165,5 @@ def test_an_agent_that_is_killed_goes_on_as_if_it_was_not(
     assert len(requests(resumed)) == len(requests(plain))
     assert 2 <= decided <= again <= decided + killed
     # What was asked for when the process ended is asked for again, and nothing else.
-    assert recaps[plain] == decided
-    assert recaps[plain] <= recaps[resumed] <= recaps[plain] + killed
+    assert 1 <= recaps[plain] <= decided
+    assert recaps[resumed] <= recaps[plain] + killed

@@ -121,23 +121,34 @@ def saying(reply: Any) -> Callable[[str, str], Any]:
     return summarize
 
 
-def _fit(messages: list[Any], budget: int) -> list[Any]:
-    return fit_messages(messages, budget=budget).messages
+def _fit(messages: list[Any], budget: int, **more: Any) -> list[Any]:
+    return fit_messages(messages, budget=budget, counter=count_tokens, **more).messages
 
 
-def _reduce(messages: list[Any], budget: int) -> list[Any]:
+def _reduce(messages: list[Any], budget: int, **more: Any) -> list[Any]:
     out = reduce_agent_sync(
-        messages, summarize=saying("They went on."), budget=budget, keep_recent_steps=1
+        messages,
+        summarize=saying("They went on."),
+        budget=budget,
+        keep_recent_steps=1,
+        counter=count_tokens,
+        **more,
     )
     return messages if out is messages else list(out)
 
 
-def _compact(messages: list[Any], budget: int) -> list[Any]:
-    compactor = HistoryCompactor(saying("They went on."), keep_recent=1, trigger_tokens=budget)
+def _compact(messages: list[Any], budget: int, **more: Any) -> list[Any]:
+    compactor = HistoryCompactor(
+        saying("They went on."),
+        keep_recent=1,
+        trigger_tokens=budget,
+        counter=count_tokens,
+        **more,
+    )
     return compactor.compact(messages)
 
 
-DOORS: dict[str, Callable[[list[Any], int], list[Any]]] = {
+DOORS: dict[str, Callable[..., list[Any]]] = {
     "fit_messages": _fit,
     "reduce_agent": _reduce,
     "HistoryCompactor": _compact,
@@ -146,9 +157,9 @@ DOORS: dict[str, Callable[[list[Any], int], list[Any]]] = {
 a compactor is its trigger."""
 
 
-def trimmed(door: str, messages: list[Any], budget: int) -> list[Any] | None:
+def trimmed(door: str, messages: list[Any], budget: int, **more: Any) -> list[Any] | None:
     """Send messages through a door; None where the protected part alone is over the budget."""
     try:
-        return DOORS[door](messages, budget)
+        return DOORS[door](messages, budget, **more)
     except ContextWindowExceeded:
         return None

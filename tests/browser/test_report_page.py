@@ -309,7 +309,7 @@ def test_it_prints_all_rows_and_no_controls(open_page: Open) -> None:
 
 def _read_report(passage: str) -> AssemblyReport:
     source = CallableSource(
-        "rag", lambda _query: [Candidate(passage, 0.9), Candidate("Next.", 0.8)]
+        "rag", lambda _query: [Candidate(passage, 0.9, id="first"), Candidate("Next.", 0.8)]
     )
     return ContextBuilder().assemble("What?", sources=[source], budget=2000).report
 
@@ -319,7 +319,7 @@ def test_a_click_shows_the_whole_passage_and_the_search_covers_it(open_page: Ope
     passage = f"{'Beginning. ' * 30}\nThe lighthouse is here."
     page = open_page(_read_report(passage).to_html(texts=True))
     page.get_by_role("searchbox").fill("lighthouse")
-    assert items(page) == ["rag:0"]
+    assert items(page) == ["first"]
     page.locator(".mtn-decisions tbody tr").first.click()
     dialog = page.locator(".mtn-dialog")
     assert dialog.is_visible()

@@ -226,7 +226,9 @@ _NAME_ATTRIBUTES: Final = ("model_name", "model", "model_id", "deployment_name")
 
 
 def model_name(model: object) -> str | None:
-    """Return the name of a LangChain or LlamaIndex model; `None` if it has none."""
+    """Return the name of a LangChain or LlamaIndex model, or a name itself; `None` if unknown."""
+    if isinstance(model, str):
+        return model or None
     for attribute in _NAME_ATTRIBUTES:
         name = getattr(model, attribute, None)
         if isinstance(name, str) and name:

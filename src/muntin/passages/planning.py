@@ -92,10 +92,10 @@ def plan_block(
         ConfigurationError: No budget is known, or a source is unknown or repeated.
         ContextWindowExceeded: The question alone does not fit.
     """
+    check_sources(sources, config.source_ratios)
     names = [source.name for source in sources]
     if budget is not None:
         limit = max(checked_tokens(budget, "budget", least=-(2**53)), 0)
-        check_sources(sources, config.source_ratios)
         frame = _framed(names, limit, rendering)
         return Plan(query=query, frame=frame, max_tokens=limit, reserve_ratio=0.0)
     max_tokens, ratio = _max_tokens(config), config.output_reserve_ratio
@@ -103,7 +103,6 @@ def plan_block(
     asked = rendering.counter(clean_text(query))
     if asked > limit:
         raise ContextWindowExceeded("the question", needed=asked, available=limit)
-    check_sources(sources, config.source_ratios)
     frame = _framed(names, limit - asked, rendering)
     return Plan(query=query, frame=frame, max_tokens=max_tokens, reserve_ratio=ratio, outside=asked)
 

@@ -21,7 +21,7 @@ from muntin.conversations.compaction.outcome import (
 from muntin.conversations.compaction.passes import Passes
 from muntin.conversations.compaction.plan import Pass, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
-from muntin.counting import checked_counter, checked_tokens
+from muntin.counting import checked_counter, checked_tokens, model_name
 from muntin.errors import ConfigurationError
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import (
@@ -84,7 +84,8 @@ class HistoryCompactor:
         prompts: Texts to write with. None takes the built-in English ones.
         counter: Counts tokens: a function of a text, a model, or the name of a model or an
             encoding. `None` takes `model`'s counter, else `count_tokens`.
-        model: A model or its name, in place of `counter`.
+        model: A model or its name, in place of `counter`. It decides what reasoning is bound to
+            the messages before it; `None` takes all signed reasoning to be bound.
         token_counter: Another name of `counter`.
         recap_role: Role of the recap. Use "user" for providers that take no second system message;
             among Anthropic messages, "system" is written as "user".
@@ -200,6 +201,7 @@ class HistoryCompactor:
                 prefix=registry.get("compaction.recap_prefix"),
                 prompts=registry,
                 counter=count,
+                model=model_name(model) or model_name(counter),
                 pinned=pinned,
                 max_conversations=max_conversations,
             )

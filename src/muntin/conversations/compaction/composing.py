@@ -30,6 +30,8 @@ class Composer:
     """Counts messages."""
     role: RecapRole
     """The role of a recap message."""
+    model: str | None = None
+    """Name of the model that is asked, which decides what reasoning is bound; `None` if unknown."""
 
     def note(self, trail: Trail, recap: Recap) -> Any:
         """Write a recap as a message of the conversation's own shape."""
@@ -80,7 +82,7 @@ class Composer:
         Returns:
             `None` if all reasoning is valid.
         """
-        reasoning = BoundReasoning(messages, self.counts)
+        reasoning = BoundReasoning(messages, self.counts, self.model)
         places = [at for at in reasoning.places if at > found.lead]
         if places and is_same:
             trail = found.trail

@@ -79,7 +79,9 @@ class Passes:
             rules.prompts, rules.counter, entry_tokens=max(1, rules.window // 4)
         )
         self._form = RecapText(prefix=rules.prefix, prompts=rules.prompts)
-        self._composer = Composer(form=self._form, counts=self._counts, role=rules.recap_role)
+        self._composer = Composer(
+            form=self._form, counts=self._counts, role=rules.recap_role, model=rules.model
+        )
         self._recapper = Recapper(counter=rules.counter, form=self._form)
         self._ratio = getattr(rules.counter, "ratio", None)
         self._lock = threading.Lock()
@@ -419,7 +421,7 @@ class Passes:
             folded=tuple(entry.view.id or entry.digest.hex() for entry in entries),
             before=self._tokens_now(found),
             gain=gain,
-            spoken=len(trail.spoken) if bound_places(trail.messages) else 0,
+            spoken=len(trail.spoken) if bound_places(trail.messages, rules.model) else 0,
             plan=CompactionPlan(
                 messages=_sent(history, found),
                 fold=tuple(found.lead + at for at in fold.places),

@@ -45,6 +45,7 @@ class Rules:
     prefix: str
     prompts: PromptRegistry
     counter: TokenCounter
+    model: str | None
     pinned: Callable[[Any], bool] | None
     max_conversations: int
 

@@ -95,11 +95,7 @@ class FitRequest(Generic[MessagesT]):
     @cached_property
     def model_name(self) -> str | None:
         """Name of the model that is asked; `None` if no argument names one."""
-        for given in (self.model, self.counter):
-            name = given if isinstance(given, str) else model_name(given)
-            if name:
-                return name
-        return None
+        return model_name(self.model) or model_name(self.counter)
 
     @cached_property
     def tool_tokens(self) -> int:

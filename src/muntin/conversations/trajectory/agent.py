@@ -29,6 +29,7 @@ from muntin.counting import (
     AnyCounter,
     checked_counter,
     counts_for,
+    model_name,
 )
 from muntin.errors import ContextWindowExceeded
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
@@ -77,7 +78,8 @@ async def reduce_agent(  # noqa: D417 - the fields of the request are its argume
             messages, the newest user message and pinned messages stay in any case.
         counter: Counts tokens: a function of a text, a model, or the name of a model or an
             encoding. `None` takes `model`'s counter, else `count_tokens`.
-        model: A model or its name, in place of `counter`.
+        model: A model or its name, in place of `counter`. It decides what reasoning is bound to
+            the messages before it; `None` takes all signed reasoning to be bound.
         note_role: Role of the summary. Anthropic dicts, which know no system message in between,
             get a user message instead.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
@@ -152,7 +154,8 @@ def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
         if draft.total > budget:
             draft.write_note(None)
     out = draft.output(note_before=old[0].first if old else None)
-    lighter = unbound(messages, out, draft.counts)
+    model = model_name(request.model) or model_name(request.counter)
+    lighter = unbound(messages, out, draft.counts, model=model)
     return out if lighter is None else lighter.messages
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from muntin.conversations import NEWEST, fit_messages
-from muntin.counting import MessageCounts, checked_counter
+from muntin.counting import MessageCounts, checked_counter, estimate_tokens
 from muntin.errors import ConfigurationError, ContextError
 from muntin.passages import Candidate, ContextBuilder, GivenSource
 from muntin.scaling.processes import map_records
@@ -48,7 +48,7 @@ def fit_row(
             there. Other columns are kept.
         budget: Tokens the request may take, as in `fit_messages`.
         window: Instead of a budget: tokens of the model's window.
-        counter: A counter of text, or the name of a model. `None` takes `count_tokens`.
+        counter: A counter of text, or the name of a model. `None` takes `estimate_tokens`.
         repair: Whether to mend broken pairs of calls and results first.
         question: As in `fit_messages`, for a row without a question of its own.
 
@@ -66,7 +66,7 @@ def fit_row(
     """
     kept = {**row, "messages": "", "tokens": 0, "changed": False, "report": "", "error": ""}
     try:
-        count = _counter(counter)
+        count = estimate_tokens if counter is None else _counter(counter)
         fitted = fit_messages(
             cast("list[Any]", _json_of(row, "messages")),
             budget=budget,

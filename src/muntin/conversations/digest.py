@@ -84,8 +84,8 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 _HEX = re.compile(
     r"(?=[0-9a-fA-F-]*\d)(?=[0-9-]*[a-fA-F])(?:0x)?[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*"
 )
-_NAMED = 1.6
-"""Worth that a record gains when the question names it."""
+_NAMED, _NAMED_VALUE = 1.6, 2.0
+"""Worth that a record gains when the question names it, and that its numbers gain."""
 _FEW_RECORDS, _NAMED_SHARE = 4, 0.1
 """Number and share of records up to which a word of the question names some of them."""
 _LABEL_REACH = 38
@@ -303,7 +303,8 @@ class _Table:
         raised = {item.head for found in named.values() if len(found) <= most for item in found}
         for item in self._items.values():
             if item.head in raised or item.value in raised:
-                item.worth += _NAMED
+                is_value = item.kind == "number" and item.head != item.value
+                item.worth += _NAMED_VALUE if is_value else _NAMED
 
     def _discount_noise(self) -> None:
         """Lower the worth of what only counts up or is random in each line of a log.

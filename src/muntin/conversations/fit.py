@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from muntin.conversations.alternation import fit_alternating
 from muntin.conversations.encodable import clean_messages
 from muntin.conversations.fitted import FittedMessages
 from muntin.conversations.fitting import Draft, FitRequest, require_room, shrink
@@ -83,6 +85,9 @@ def fit_messages(  # noqa: D417 - the fields of the request are its arguments
         prompts: Texts of notes and marks; `None` means the built-in English ones.
         note_role: Role of the note. `user` is accepted by every provider in every place.
         repair: Whether to mend broken pairs of calls and results first.
+        alternate: Whether user and assistant must alternate, as chat templates of Mistral, Gemma
+            and Llama 2 demand: neighbours of one role are joined. `None` decides by the name of
+            `model`.
         counts: Remembers what messages cost, by a counter of its own, which `counter` must not
             contradict; `None` shares one per counter.
 
@@ -139,7 +144,14 @@ def _without_model(flow: Flow[ResultT]) -> ResultT:
 
 
 def _fitted(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
-    """Run the policy: mend, count, and shrink only when it does not fit."""
+    """Run the policy, and arrange roles for templates that demand it."""
+    if request.alternates:
+        return (yield from fit_alternating(request, _as_ordered, partial(_replay, request)))
+    return (yield from _as_ordered(request))
+
+
+def _as_ordered(request: FitRequest[MessagesT]) -> Flow[FittedMessages[MessagesT]]:
+    """Mend, count, and shrink only when it does not fit."""
     given: Sequence[Any] = request.messages
     messages, origins = given, None
     if request.repair:
@@ -334,15 +346,6 @@ def _account(
 ) -> AssemblyReport:
     from muntin.conversations.fitting import report_of
 
-    def replay(budget: int) -> AssemblyReport:
-        """Fit the same messages into another budget, without asking a model."""
-        other = replace(
-            request, budget=budget, window=None, reserve=None, summarizer=None, counter=None,
-            framing=None,
-            model=request.model_name, counts=request.measure,
-        )  # fmt: skip
-        return _without_model(_fitted(other)).report
-
     return report_of(
         draft,
         out,
@@ -352,8 +355,17 @@ def _account(
         window=request.limits.window,
         reserve=request.limits.reserve,
         tools=request.tools,
-        replay=replay,
+        replay=partial(_replay, request),
     )
+
+
+def _replay(request: FitRequest[Any], budget: int) -> AssemblyReport:
+    """Fit the same messages into another budget, without asking a model."""
+    other = replace(
+        request, budget=budget, window=None, reserve=None, summarizer=None, counter=None,
+        framing=None, model=request.model_name, counts=request.measure,
+    )  # fmt: skip
+    return _without_model(_fitted(other)).report
 
 
 def _like(given: Sequence[Any], messages: Sequence[Any]) -> Sequence[Any]:

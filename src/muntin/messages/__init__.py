@@ -34,7 +34,14 @@ from muntin.messages.marks import cache_marks, keep_cache_marks
 from muntin.messages.message import UNNAMED, Block, Message, Role, ToolCall
 from muntin.messages.repair import Mended, needs_repair, repair
 from muntin.messages.result_order import straight_order
-from muntin.messages.roles import AS_THEY_ARE, RoleRules, arrange_roles, role_rules
+from muntin.messages.roles import (
+    AS_THEY_ARE,
+    RoleRules,
+    alternating,
+    arrange_roles,
+    must_alternate,
+    role_rules,
+)
 from muntin.messages.shapes import (
     MessageShape,
     MessageView,
@@ -98,6 +105,7 @@ __all__ = (
     "ToolResult",
     "Unit",
     "Unsigned",
+    "alternating",
     "arrange_roles",
     "as_block",
     "binds",
@@ -118,6 +126,7 @@ __all__ = (
     "keep_cache_marks",
     "leading_system",
     "media_of",
+    "must_alternate",
     "needs_repair",
     "newest_compaction",
     "newest_user",

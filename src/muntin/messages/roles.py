@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from muntin.errors import ConfigurationError
 from muntin.messages.shapes import shape_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
     from muntin.messages.message import Role
     from muntin.messages.shapes import MessageView
 
-__all__ = ("AS_THEY_ARE", "RoleRules", "arrange_roles", "role_rules")
+__all__ = (
+    "AS_THEY_ARE",
+    "RoleRules",
+    "alternating",
+    "arrange_roles",
+    "must_alternate",
+    "role_rules",
+)
 
 SystemPlace = Literal["anywhere", "placed", "first"]
 """Where a system message is accepted: in any place; in front, or behind a user turn where an
@@ -109,6 +117,28 @@ def arrange_roles(
     out += _alternating(body) if alternate else body
     same = len(out) == len(messages) and all(a is b for a, b in zip(out, messages, strict=True))
     return messages if same else out
+
+
+def must_alternate(alternate: object, model: str | None) -> bool:
+    """Return whether roles must alternate.
+
+    Args:
+        alternate: What the caller demands; `None` leaves it to the family of the model.
+        model: Name of the model; `None` if unknown.
+
+    Raises:
+        ConfigurationError: `alternate` is neither a bool nor `None`.
+    """
+    if alternate is None:
+        return role_rules(model or "").alternate
+    if isinstance(alternate, bool):
+        return alternate
+    raise ConfigurationError(f"alternate must be a bool or None, got {alternate!r:.60}")
+
+
+def alternating(messages: Sequence[Any]) -> Sequence[Any]:
+    """Return messages in which user and assistant alternate behind the system message."""
+    return arrange_roles(messages, alternate=True, system="first")
 
 
 def _is_misplaced(views: Sequence[MessageView], at: int, lead: int, system: SystemPlace) -> bool:

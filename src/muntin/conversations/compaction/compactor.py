@@ -7,6 +7,7 @@ other. `passes` decides what is folded and when, and what is remembered.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
@@ -23,6 +24,7 @@ from muntin.conversations.compaction.plan import Pass, RecapRole, Rules
 from muntin.conversations.compaction.recap import read_recaps, write_recaps
 from muntin.counting import checked_counter, checked_tokens, model_name
 from muntin.errors import ConfigurationError
+from muntin.messages import alternating, must_alternate
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.runtime import (
     AnySummarizer,
@@ -89,6 +91,9 @@ class HistoryCompactor:
         token_counter: Another name of `counter`.
         recap_role: Role of the recap. Use "user" for providers that take no second system message;
             among Anthropic messages, "system" is written as "user".
+        alternate: Whether user and assistant must alternate in what is returned, as chat templates
+            of Mistral, Gemma and Llama 2 demand: neighbours of one role are joined. `None` decides
+            by the name of `model`.
         timeout: Seconds one summary may take. None waits for ever.
         min_gain_tokens: Tokens a pass has to save. None means a tenth of the trigger for the first
             recap, and a third of it for bringing one up to date.
@@ -139,6 +144,7 @@ class HistoryCompactor:
         model: object = None,
         token_counter: AnyCounter = None,
         recap_role: RecapRole = "system",
+        alternate: bool | None = None,
         timeout: float | None = None,
         min_gain_tokens: int | None = None,
         max_input_tokens: int | None = None,
@@ -167,6 +173,7 @@ class HistoryCompactor:
         if max_input_tokens is not None:
             _at_least(_LEAST_INPUT_TOKENS, max_input_tokens=max_input_tokens)
         registry = DEFAULT_PROMPTS if prompts is None else prompts
+        self._alternates = must_alternate(alternate, model_name(model) or model_name(counter))
         self._last: CompactionOutcome | None = None
         self._hook = before_compaction
         self._timeout = timeout
@@ -430,6 +437,8 @@ class HistoryCompactor:
 
     def _accounted(self, done: Compaction) -> Compaction:
         self._last = done.outcome
+        if self._alternates:
+            return replace(done, messages=alternating(done.messages))
         return done
 
 

@@ -12,6 +12,7 @@ from muntin.conversations.fitting.draft import Plan
 from muntin.conversations.fitting.shortening import shortener
 from muntin.conversations.recall import NEWEST, Newest
 from muntin.counting import (
+    REPLY_TOKENS,
     checked_counter,
     checked_tokens,
     count_tools,
@@ -22,6 +23,7 @@ from muntin.counting import (
     with_framing,
 )
 from muntin.errors import ConfigurationError
+from muntin.messages import must_alternate
 from muntin.prompts import DEFAULT_PROMPTS
 from muntin.window import resolve_window
 
@@ -61,11 +63,12 @@ class FitRequest(Generic[MessagesT]):
     prompts: PromptRegistry | None = None
     note_role: Role = "user"
     repair: bool = False
+    alternate: bool | None = None
     counts: MessageCounts | None = None
 
     def __post_init__(self) -> None:
         _require_sequence(self.messages)
-        _ = self.limits, self.measure
+        _ = self.limits, self.measure, self.alternates
 
     @cached_property
     def limits(self) -> Limits:
@@ -96,6 +99,16 @@ class FitRequest(Generic[MessagesT]):
     def model_name(self) -> str | None:
         """Name of the model that is asked; `None` if no argument names one."""
         return model_name(self.model) or model_name(self.counter)
+
+    @cached_property
+    def alternates(self) -> bool:
+        """Whether user and assistant must alternate."""
+        return must_alternate(self.alternate, self.model_name)
+
+    @cached_property
+    def overhead(self) -> int:
+        """Tokens of tool schemas and framing of the request."""
+        return self.tool_tokens + REPLY_TOKENS
 
     @cached_property
     def tool_tokens(self) -> int:

@@ -32,11 +32,12 @@ from muntin.counting import (
     model_name,
 )
 from muntin.errors import ContextWindowExceeded
+from muntin.messages import alternating, must_alternate
 from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.runtime import Flow, arguments_of, arun, run, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from muntin.config import MuntinConfig, ReducerConfig
     from muntin.messages import Role, Unit
@@ -57,6 +58,7 @@ class AgentRequest:
     counter: AnyCounter = None
     model: object = None
     note_role: Role = "system"
+    alternate: bool | None = None
     prompts: PromptRegistry | None = None
     config: MuntinConfig | ReducerConfig | None = None
 
@@ -82,6 +84,9 @@ async def reduce_agent(  # noqa: D417 - the fields of the request are its argume
             the messages before it; `None` takes all signed reasoning to be bound.
         note_role: Role of the summary. Anthropic dicts, which know no system message in between,
             get a user message instead.
+        alternate: Whether user and assistant must alternate, as chat templates of Mistral, Gemma
+            and Llama 2 demand: neighbours of one role are joined. `None` decides by the name of
+            `model`.
         prompts: Texts of markers and instructions; `None` means the built-in ones.
         config: The configuration, or its `reducer` part; `None` takes the defaults.
 
@@ -129,8 +134,9 @@ def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
         kind="agent", counter=counter, prompts=texts, summarizer=request.summarize, budget=budget
     )
     draft = Draft(messages, counts_for(counter), tool_tokens=0, prompts=texts, note_role=note_role)
-    if draft.total <= budget:
-        return messages
+    arranged = _arranging(request)
+    if draft.total <= budget and _count(draft, arranged(messages)) <= budget:
+        return arranged(messages)
     draft.read()
     old, recent = _divide(draft, keep, turn_start)
     entries = entries_of(draft, [index for unit in old for index in unit.indices])
@@ -138,7 +144,7 @@ def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
     _make_room(draft, texts, recent, budget, reserved=budget // 8 if old else 0)
     if old:
         lines = [transcript_line(entry) for entry in entries]
-        room = budget - draft.total - draft.counts.framing
+        room = budget - draft.total - draft.counts.framing - _between(draft, old[0], arranged)
         rules = rules_of_what_is_out(draft, budget, texts)
         if rules and counter(rules) < room:
             room -= counter(f"\n{rules}")
@@ -154,9 +160,37 @@ def _policy(request: AgentRequest) -> Flow[Sequence[Any]]:
         if draft.total > budget:
             draft.write_note(None)
     out = draft.output(note_before=old[0].first if old else None)
-    model = model_name(request.model) or model_name(request.counter)
-    lighter = unbound(messages, out, draft.counts, model=model)
-    return out if lighter is None else lighter.messages
+    lighter = unbound(messages, out, draft.counts, model=_name(request))
+    out = arranged(out if lighter is None else lighter.messages)
+    needed = _count(draft, out)
+    if needed > budget:
+        raise ContextWindowExceeded(
+            "the protected messages and those between them", needed=needed, available=budget
+        )
+    return out
+
+
+def _name(request: AgentRequest) -> str | None:
+    return model_name(request.model) or model_name(request.counter)
+
+
+def _arranging(request: AgentRequest) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what arranges roles, or leaves them as they are."""
+    demanded = must_alternate(request.alternate, _name(request))
+    return alternating if demanded else lambda messages: messages
+
+
+def _count(draft: Draft, messages: Sequence[Any]) -> int:
+    return draft.overhead + sum(one.tokens for one in draft.counts.measure_all(messages))
+
+
+def _between(draft: Draft, first: Unit, arranged: Callable[[Sequence[Any]], Sequence[Any]]) -> int:
+    """Count what messages take that are put between others, the note included."""
+    draft.write_note(draft.measured[first.first].shape.note("…", "user"))
+    out = draft.output(note_before=first.first)
+    more = _count(draft, arranged(out)) - _count(draft, out)
+    draft.write_note(None)
+    return max(more, 0)
 
 
 def _divide(draft: Draft, keep: int, turn_start: int) -> tuple[list[Unit], list[Unit]]:

@@ -1,4 +1,4 @@
-"""The notation of the case tables: `S U A T` as chat dicts, rounds of tool calls, the doors.
+"""The notation of the case tables: `S U A T` as chat dicts, rounds of tool calls, the entry points.
 
 Cases are synthetic inputs of failures that were reported in public, grouped by kind in
 `unit/test_cases_*.py`. Each kind has its property in the same file: what must hold of the rows must
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = (
-    "DOORS",
+    "ENTRY_POINTS",
     "A",
     "S",
     "T",
@@ -148,7 +148,7 @@ def _compact(messages: list[Any], budget: int, **more: Any) -> list[Any]:
     return compactor.compact(messages)
 
 
-DOORS: dict[str, Callable[..., list[Any]]] = {
+ENTRY_POINTS: dict[str, Callable[..., list[Any]]] = {
     "fit_messages": _fit,
     "reduce_agent": _reduce,
     "HistoryCompactor": _compact,
@@ -157,9 +157,9 @@ DOORS: dict[str, Callable[..., list[Any]]] = {
 a compactor is its trigger."""
 
 
-def trimmed(door: str, messages: list[Any], budget: int, **more: Any) -> list[Any] | None:
-    """Send messages through a door; None where the protected part alone is over the budget."""
+def trimmed(entry_point: str, messages: list[Any], budget: int, **more: Any) -> list[Any] | None:
+    """Send messages through an entry point; None where the protected part does not fit."""
     try:
-        return DOORS[door](messages, budget, **more)
+        return ENTRY_POINTS[entry_point](messages, budget, **more)
     except ContextWindowExceeded:
         return None

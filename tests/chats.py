@@ -10,7 +10,7 @@ from muntin.messages.message import Message, ToolCall
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.conversations.compaction import Compaction, HistoryCompactor
 
 __all__ = ("Recorder", "call", "chat", "compact", "fold", "result", "said", "texts")
@@ -45,19 +45,19 @@ def texts(messages: Sequence[Message]) -> list[str]:
 
 
 def fold(
-    door: Door, compactor: HistoryCompactor, history: list[Any], summarize: Any = None
+    entry_point: EntryPoint, compactor: HistoryCompactor, history: list[Any], summarize: Any = None
 ) -> Compaction:
-    """Compact through one of the doors, and get the account with the messages."""
-    if door.name == "sync":
+    """Compact through one of the entry points, and get the account with the messages."""
+    if entry_point.name == "sync":
         return compactor.fold(history, summarize=summarize)
     return asyncio.run(compactor.afold(history, asummarize=summarize))
 
 
 def compact(
-    door: Door, compactor: HistoryCompactor, history: list[Any], summarize: Any = None
+    entry_point: EntryPoint, compactor: HistoryCompactor, history: list[Any], summarize: Any = None
 ) -> list[Any]:
-    """Compact through one of the doors."""
-    if door.name == "sync":
+    """Compact through one of the entry points."""
+    if entry_point.name == "sync":
         return compactor.compact(history, summarize=summarize)
     return asyncio.run(compactor.acompact(history, asummarize=summarize))
 

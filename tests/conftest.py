@@ -1,4 +1,4 @@
-"""What every test shares: profiles, the offline vocabulary, both doors, hostile counters.
+"""What every test shares: profiles, the offline vocabulary, both entry points, hostile counters.
 
 Time, randomness and the network do not exist here. Sockets are shut in `pyproject.toml`, warnings
 are errors, and the quick hypothesis profile draws the same examples on every machine.
@@ -59,10 +59,10 @@ if _vocabularies is not None:
     os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(_vocabularies))
 
 
-class Door:
+class EntryPoint:
     """One way into the library: through the plain function or through its async twin.
 
-    A test takes the `door` fixture, is written once, and runs through both.
+    A test takes the `entry_point` fixture, is written once, and runs through both.
     """
 
     def __init__(self, name: Literal["sync", "async"]) -> None:
@@ -102,9 +102,9 @@ def own_loop() -> Iterator[None]:
 
 
 @pytest.fixture(params=["sync", "async"])
-def door(request: pytest.FixtureRequest) -> Door:
-    """Both doors, one after the other."""
-    return Door(cast("Literal['sync', 'async']", request.param))
+def entry_point(request: pytest.FixtureRequest) -> EntryPoint:
+    """Both entry points, one after the other."""
+    return EntryPoint(cast("Literal['sync', 'async']", request.param))
 
 
 @pytest.fixture(params=sorted(COUNTERS))

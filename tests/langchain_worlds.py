@@ -1,4 +1,4 @@
-"""What tests of the LangChain door share: a small embedding, real retrievers, a small library."""
+"""What tests of the LangChain adapter share: embedding, real retrievers, a small library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Time grows with the input and no faster, at every public door.
+"""Time grows with the input and no faster, at every public entry point.
 
-Each door is timed at four sizes by the processor's clock, which other programs hardly touch, and
-the exponent of growth is fitted: 1 is linear, 2 quadratic.
+Each entry point is timed at four sizes by the processor's clock, which other programs hardly touch,
+and the exponent of growth is fitted: 1 is linear, 2 quadratic.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _of_text(work: Callable[[str], object]) -> Callable[[int], Callable[[], obje
     return lambda size: lambda: work(log[:size])
 
 
-_DOORS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]] = {
+_ENTRY_POINTS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]] = {
     "fit_messages": (_MESSAGES, _fit),
     "count_messages": (_MESSAGES, _count),
     "repair": (_MESSAGES, _repair),
@@ -160,9 +160,9 @@ _DOORS: dict[str, tuple[tuple[int, ...], Callable[[int], Callable[[], object]]]]
 }
 
 
-@pytest.mark.parametrize("door_name", sorted(_DOORS))
-def test_time_grows_no_faster_than_the_input(door_name: str) -> None:
-    """A door that is quadratic works in every demonstration and stops a long conversation."""
-    sizes, make = _DOORS[door_name]
+@pytest.mark.parametrize("entry_point_name", sorted(_ENTRY_POINTS))
+def test_time_grows_no_faster_than_the_input(entry_point_name: str) -> None:
+    """A quadratic entry point works in every demonstration and stops a long conversation."""
+    sizes, make = _ENTRY_POINTS[entry_point_name]
     points = [(size, processor_seconds(make(size))) for size in sizes]
     assert exponent(points) < MOST, points

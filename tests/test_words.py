@@ -1,7 +1,8 @@
 """Docstrings use the words of the field: a list of words and phrases that read as riddles is rare.
 
 The list holds what a stranger had to decode in the first version: things that "say" and "tell",
-inversions ("is no number"), and images (doors, rooms, floors) in place of functions and modules.
+inversions ("is no number"), and images (doors, rooms, floors) in place of
+functions and modules.
 """
 
 from __future__ import annotations

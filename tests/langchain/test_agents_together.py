@@ -39,7 +39,7 @@ from langchain_muntin import ContextWindowMiddleware, context_window_node
 from langchain_muntin.testing import StrictChatModel
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 LIMIT: Any = {"recursion_limit": 500}
 ROUNDS = 16
@@ -149,14 +149,14 @@ ALL = (
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
 def test_other_middleware_changes_neither_what_fits_nor_what_is_remembered(
-    door: Door, others: tuple[str, ...], ours: str
+    entry_point: EntryPoint, others: tuple[str, ...], ours: str
 ) -> None:
     """Every team has other middleware; a decision that is lost costs a recap at each step."""
-    if door.name == "async" and others != ALL:
+    if entry_point.name == "async" and others != ALL:
         pytest.skip("all of them together run through the async entry point")
     world = World(others, ours=ours)
     agent, model = world.agent, world.model
-    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    done = entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
 
     assert done["messages"][-1].text == "PAY-7000 and PAY-7001."
     assert model.refused == []
@@ -173,9 +173,9 @@ def test_other_middleware_changes_neither_what_fits_nor_what_is_remembered(
 @pytest.mark.parametrize(
     "mode", ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
 )
-def test_every_stream_mode_sends_the_same_requests(door: Door, mode: Any) -> None:
+def test_every_stream_mode_sends_the_same_requests(entry_point: EntryPoint, mode: Any) -> None:
     """A front end chooses the stream mode; it must not change what the model reads."""
-    if door.name == "async" and mode not in ("values", "messages", "custom"):
+    if entry_point.name == "async" and mode not in ("values", "messages", "custom"):
         pytest.skip("the other modes differ in what they show, not in how they run")
     world = World(("todo",))
     given = {"messages": [("user", TASK)]}
@@ -184,7 +184,7 @@ def test_every_stream_mode_sends_the_same_requests(door: Door, mode: Any) -> Non
         parts = world.agent.astream(given, thread("t"), stream_mode=mode)
         return [part async for part in parts]
 
-    if door.name == "sync":
+    if entry_point.name == "sync":
         parts = list(world.agent.stream(given, thread("t"), stream_mode=mode))
     else:
         parts = asyncio.run(streamed())
@@ -194,23 +194,23 @@ def test_every_stream_mode_sends_the_same_requests(door: Door, mode: Any) -> Non
     assert (texts(world.model), world.recaps.asked) == plain_run(("todo",))
 
 
-def test_an_approval_pauses_and_goes_on_with_the_same_decision(door: Door) -> None:
+def test_an_approval_pauses_and_goes_on_with_the_same_decision(entry_point: EntryPoint) -> None:
     """A run that waits for a person is another run afterwards."""
     world = World(("each approved",))
     agent = world.agent
-    state = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    state = entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
     pauses = 0
     while "__interrupt__" in state:
         pauses += 1
         approved = Command(resume={"decisions": [{"type": "approve"}]})
-        state = door(agent.invoke, agent.ainvoke, approved, thread("t"))
+        state = entry_point(agent.invoke, agent.ainvoke, approved, thread("t"))
 
     assert pauses == ROUNDS
     assert world.model.refused == []
     assert (texts(world.model), world.recaps.asked) == plain_run()
 
 
-def test_the_hook_of_the_older_agent_keeps_its_decisions(door: Door) -> None:
+def test_the_hook_of_the_older_agent_keeps_its_decisions(entry_point: EntryPoint) -> None:
     """`create_react_agent` has no middleware; many agents still run on it."""
     prebuilt = pytest.importorskip("langgraph.prebuilt")
     model = StrictChatModel(window=8000, replies=rounds(ROUNDS))
@@ -224,8 +224,8 @@ def test_the_hook_of_the_older_agent_keeps_its_decisions(door: Door) -> None:
             pre_model_hook=context_window_node(model, summarizer=recaps),
             checkpointer=InMemorySaver(),
         )
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", "And when?")]}, thread("t"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", "And when?")]}, thread("t"))
 
     assert model.refused == []
     assert all(says_task(request.messages) for request in model.sent[:-1])
@@ -236,15 +236,15 @@ def test_the_hook_of_the_older_agent_keeps_its_decisions(door: Door) -> None:
 # --- agents in graphs ----------------------------------------------------------------------------
 
 
-def _turns(app: Any, door: Door, turns: int, name: str = "t") -> None:
+def _turns(app: Any, entry_point: EntryPoint, turns: int, name: str = "t") -> None:
     given: list[Any] = talk(30)
     for turn in range(turns):
         messages = {"messages": [*given, HumanMessage(f"Question {turn}?")]}
-        door(app.invoke, app.ainvoke, messages, thread(name))
+        entry_point(app.invoke, app.ainvoke, messages, thread(name))
         given = []
 
 
-def test_a_supervisor_and_its_agents_keep_their_decisions(door: Door) -> None:
+def test_a_supervisor_and_its_agents_keep_their_decisions(entry_point: EntryPoint) -> None:
     """Each hand-off starts an agent with an empty state: a recap for each of them, each time."""
     supervising = pytest.importorskip("langgraph_supervisor")
     recaps = {name: Recaps() for name in ("payments", "vendors", "supervisor")}
@@ -282,7 +282,7 @@ def test_a_supervisor_and_its_agents_keep_their_decisions(door: Door) -> None:
             ),
         )
         app = graph.compile(checkpointer=InMemorySaver())
-    _turns(app, door, 6)
+    _turns(app, entry_point, 6)
 
     for name, model in models.items():
         assert model.refused == []
@@ -295,7 +295,7 @@ def test_a_supervisor_and_its_agents_keep_their_decisions(door: Door) -> None:
         assert recaps[name].asked == 1 + decisions(model) <= 2
 
 
-def test_a_swarm_keeps_its_decisions_across_hand_offs(door: Door) -> None:
+def test_a_swarm_keeps_its_decisions_across_hand_offs(entry_point: EntryPoint) -> None:
     """The agents take turns in one conversation; each sees it in its own window."""
     swarm = pytest.importorskip("langgraph_swarm")
     recaps = {name: Recaps() for name in ("ada", "bo")}
@@ -323,7 +323,7 @@ def test_a_swarm_keeps_its_decisions_across_hand_offs(door: Door) -> None:
     app = swarm.create_swarm(
         [agent("ada", "bo"), agent("bo", "ada")], default_active_agent="ada"
     ).compile(checkpointer=InMemorySaver())
-    _turns(app, door, 6)
+    _turns(app, entry_point, 6)
 
     for name, model in models.items():
         assert model.refused == []
@@ -397,11 +397,13 @@ class Deep:
 
 
 def test_in_the_place_of_its_summariser_a_deep_agent_and_its_subagents_keep_everything(
-    door: Door,
+    entry_point: EntryPoint,
 ) -> None:
     """Its own summariser replaces the task by a summary; a subagent inherits nothing from us."""
     deep = Deep(name=SUMMARISER)
-    done = door(deep.agent.invoke, deep.agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    done = entry_point(
+        deep.agent.invoke, deep.agent.ainvoke, {"messages": [("user", TASK)]}, thread("t")
+    )
 
     assert done["messages"][-1].text == "PAY-7000 and PAY-7001."
     assert deep.main.refused == deep.checker.refused == []
@@ -419,10 +421,10 @@ def test_in_the_place_of_its_summariser_a_deep_agent_and_its_subagents_keep_ever
     assert not any("muntin" in key for key in done)
 
 
-def test_beside_its_summariser_nothing_is_refused(door: Door) -> None:
+def test_beside_its_summariser_nothing_is_refused(entry_point: EntryPoint) -> None:
     """With both, whichever trigger is lower decides; both work on the same messages."""
     deep = Deep(name="window")
-    door(deep.agent.invoke, deep.agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    entry_point(deep.agent.invoke, deep.agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
 
     assert deep.main.refused == deep.checker.refused == []
     assert max(request.tokens for request in deep.main.sent) <= 20_000

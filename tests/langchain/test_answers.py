@@ -20,7 +20,7 @@ from langchain_muntin.testing import StrictChatModel
 from muntin.adapting import is_edited_request, overflow_of_answer
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 FULL = [
     ({"stop_reason": "model_context_window_exceeded"}, "It is in"),
@@ -67,43 +67,49 @@ class Reporting(StrictChatModel):
         return reply.model_copy(update=update)
 
 
-def asked(model: Any, door: Door, messages: int = 30) -> tuple[Any, ContextWindowMiddleware]:
+def asked(
+    model: Any, entry_point: EntryPoint, messages: int = 30
+) -> tuple[Any, ContextWindowMiddleware]:
     middleware = ContextWindowMiddleware()
     agent: Any = create_agent(model, middleware=[middleware])
     talk = [*(HumanMessage(prose(60, at)) for at in range(messages)), HumanMessage(TASK)]
-    return door(agent.invoke, agent.ainvoke, {"messages": talk}), middleware
+    return entry_point(agent.invoke, agent.ainvoke, {"messages": talk}), middleware
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_answer_that_the_window_cut_is_asked_for_once_more(door: Door, times: int) -> None:
+def test_an_answer_that_the_window_cut_is_asked_for_once_more(
+    entry_point: EntryPoint, times: int
+) -> None:
     """Half an answer that looks like a whole one is worse than an error."""
     model = Reporting(
         window=16_000, reported=[{"stop_reason": "model_context_window_exceeded"}] * times
     )
-    asked(model, door)
+    asked(model, entry_point)
 
     assert len(model.sent) == 2
     assert model.sent[1].tokens <= 0.8 * model.sent[0].tokens
 
 
-def test_a_cut_answer_without_a_smaller_request_is_returned(door: Door) -> None:
+def test_a_cut_answer_without_a_smaller_request_is_returned(entry_point: EntryPoint) -> None:
     """Where nothing can be left out, the cut answer is better than none."""
     model = Reporting(
         window=16_000, reported=[{"stop_reason": "model_context_window_exceeded"}] * 9
     )
-    done, _ = asked(model, door, messages=0)
+    done, _ = asked(model, entry_point, messages=0)
 
     assert len(model.sent) == 1
     assert done["messages"][-1].text
 
 
 @pytest.mark.parametrize("edited", [True, False])
-def test_usage_of_an_edited_request_teaches_nothing(door: Door, *, edited: bool) -> None:
+def test_usage_of_an_edited_request_teaches_nothing(
+    entry_point: EntryPoint, *, edited: bool
+) -> None:
     """Context editing removes results on the server: a ratio of a half would overrun the window."""
     edits = [{"type": "clear_tool_uses_20250919", "cleared_tool_uses": 4}] if edited else []
     report = {"stop_reason": "end_turn", "context_management": {"applied_edits": edits}}
     model = Reporting(window=64_000, reported=[report] * 3, charges=1100)
-    _, middleware = asked(model, door)
+    _, middleware = asked(model, entry_point)
     ratio = middleware._keeper.lessons.ratio("o200k_base")
 
     assert is_edited_request(report) is edited

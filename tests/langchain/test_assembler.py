@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from uuid import UUID
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 QUESTION = "How much may I spend on meals?"
 TALK: list[BaseMessage] = [HumanMessage("Hi, I am Ada."), AIMessage("Hello Ada.")]
@@ -76,8 +76,10 @@ COUNT = counter_for(None)
 """What counts where no model and no counter are given."""
 
 
-def assembled(door: Door, assembler: ContextAssembler, given: Any, **more: Any) -> AssembledPrompt:
-    return door(assembler.invoke, assembler.ainvoke, given, **more)
+def assembled(
+    entry_point: EntryPoint, assembler: ContextAssembler, given: Any, **more: Any
+) -> AssembledPrompt:
+    return entry_point(assembler.invoke, assembler.ainvoke, given, **more)
 
 
 def kinds(prompt: AssembledPrompt) -> list[str]:
@@ -112,9 +114,11 @@ def kinds(prompt: AssembledPrompt) -> list[str]:
         ),
     ],
 )
-def test_every_form_of_input_keeps_its_roles(door: Door, given: Any, roles: list[str]) -> None:
+def test_every_form_of_input_keeps_its_roles(
+    entry_point: EntryPoint, given: Any, roles: list[str]
+) -> None:
     """A conversation flattened into one text is one the model misreads."""
-    prompt = assembled(door, ContextAssembler(window=8000, system_prompt="Be brief."), given)
+    prompt = assembled(entry_point, ContextAssembler(window=8000, system_prompt="Be brief."), given)
 
     assert kinds(prompt) == roles
     assert prompt.messages[0].text == "Be brief."
@@ -132,10 +136,12 @@ def test_every_form_of_input_keeps_its_roles(door: Door, given: Any, roles: list
         ({"question": QUESTION, "history": TALK, "messages": TALK}, "not both"),
     ],
 )
-def test_what_cannot_be_assembled_says_so(door: Door, given: Any, problem: str) -> None:
+def test_what_cannot_be_assembled_says_so(
+    entry_point: EntryPoint, given: Any, problem: str
+) -> None:
     """A question sent to the model by accident is worse than an error."""
     with pytest.raises(ConfigurationError, match=problem):
-        assembled(door, ContextAssembler(window=8000), given)
+        assembled(entry_point, ContextAssembler(window=8000), given)
 
 
 @pytest.mark.parametrize("way", ["history", "messages", "question", "alone", "prompt value"])
@@ -153,7 +159,9 @@ def test_what_cannot_be_assembled_says_so(door: Door, given: Any, problem: str) 
         (RemoveMessage(id="m1"), "message 1 is a RemoveMessage"),
     ],
 )
-def test_what_is_no_message_is_named(door: Door, way: str, wrong: Any, problem: str) -> None:
+def test_what_is_no_message_is_named(
+    entry_point: EntryPoint, way: str, wrong: Any, problem: str
+) -> None:
     """An error of another library, from its inside, says nothing of the input."""
     talk = [HumanMessage("Hi."), wrong]
     if way == "prompt value":
@@ -163,17 +171,17 @@ def test_what_is_no_message_is_named(door: Door, way: str, wrong: Any, problem: 
     else:
         given = talk if way == "alone" else {"question": QUESTION, way: talk}
     with pytest.raises(ConfigurationError, match=problem):
-        assembled(door, ContextAssembler(window=8000), given)
+        assembled(entry_point, ContextAssembler(window=8000), given)
     if way == "alone":
         short = compact_messages(budget=900)
         with pytest.raises(ConfigurationError, match=problem):
-            door(short.invoke, short.ainvoke, given)
+            entry_point(short.invoke, short.ainvoke, given)
 
 
-def test_the_keys_may_have_other_names(door: Door) -> None:
+def test_the_keys_may_have_other_names(entry_point: EntryPoint) -> None:
     """Chains that exist have names of their own."""
     assembler = ContextAssembler(window=8000, question_key="input", history_key="chat_history")
-    prompt = assembled(door, assembler, {"input": QUESTION, "chat_history": TALK})
+    prompt = assembled(entry_point, assembler, {"input": QUESTION, "chat_history": TALK})
 
     assert [message.text for message in prompt.messages] == [
         "Hi, I am Ada.",
@@ -182,24 +190,24 @@ def test_the_keys_may_have_other_names(door: Door) -> None:
     ]
 
 
-def test_a_key_that_holds_no_passages_is_an_error_that_names_it(door: Door) -> None:
+def test_a_key_that_holds_no_passages_is_an_error_that_names_it(entry_point: EntryPoint) -> None:
     """A misspelt key must not vanish from the prompt."""
     with pytest.raises(SourceError, match="'user_id' holds int"):
-        assembled(door, ContextAssembler(window=8000), {"question": QUESTION, "user_id": 7})
+        assembled(entry_point, ContextAssembler(window=8000), {"question": QUESTION, "user_id": 7})
 
 
-def test_a_source_given_twice_is_an_error(door: Door) -> None:
+def test_a_source_given_twice_is_an_error(entry_point: EntryPoint) -> None:
     """Two sources under one name would share a quota unseen."""
     assembler = ContextAssembler(window=8000, sources={"rag": lambda question: ["x"]})
 
     with pytest.raises(ConfigurationError, match="given to the assembler and in the input"):
-        assembled(door, assembler, {"question": QUESTION, "rag": LIBRARY})
+        assembled(entry_point, assembler, {"question": QUESTION, "rag": LIBRARY})
 
 
 # --- sources -------------------------------------------------------------------------------------
 
 
-def test_sources_of_every_kind_meet_in_one_account(door: Door) -> None:
+def test_sources_of_every_kind_meet_in_one_account(entry_point: EntryPoint) -> None:
     """Retrievers, runnables, functions, values and our own sources divide one budget."""
     assembler = ContextAssembler(
         window=8000,
@@ -212,7 +220,7 @@ def test_sources_of_every_kind_meet_in_one_account(door: Door) -> None:
         },
     )
     given = {"question": QUESTION, "history": TALK, "faq": ["Ask the travel desk."]}
-    prompt = assembled(door, assembler, given)
+    prompt = assembled(entry_point, assembler, given)
     report = prompt.report
 
     assert {source.name for source in report.sources} == {
@@ -227,29 +235,31 @@ def test_sources_of_every_kind_meet_in_one_account(door: Door) -> None:
     assert block.count("no receipt is needed") == 1
 
 
-def test_the_placed_documents_are_the_documents_that_were_found(door: Door) -> None:
+def test_the_placed_documents_are_the_documents_that_were_found(entry_point: EntryPoint) -> None:
     """Citations need the very documents, with their ids and metadata."""
     prompt = assembled(
-        door, ContextAssembler(window=8000), {"question": QUESTION, "rag": LIBRARY[:2]}
+        entry_point, ContextAssembler(window=8000), {"question": QUESTION, "rag": LIBRARY[:2]}
     )
 
     assert [id(document) for document in prompt.documents] == [id(one) for one in LIBRARY[:2]]
     assert prompt.context is not None
     assert prompt.context.text in prompt.messages[0].text
-    assert assembled(door, ContextAssembler(window=8000), QUESTION).documents == []
+    assert assembled(entry_point, ContextAssembler(window=8000), QUESTION).documents == []
 
 
-def test_embeddings_find_what_is_meant_and_drop_what_is_said_twice(door: Door) -> None:
+def test_embeddings_find_what_is_meant_and_drop_what_is_said_twice(entry_point: EntryPoint) -> None:
     """With vectors at hand, relevance and repeats go by meaning."""
     assembler = ContextAssembler(window=8000, embeddings=WordEmbeddings(), budget=110)
-    prompt = assembled(door, assembler, {"question": "meals per day receipt", "rag": LIBRARY})
+    prompt = assembled(
+        entry_point, assembler, {"question": "meals per day receipt", "rag": LIBRARY}
+    )
 
     assert LIBRARY[0] in prompt.documents
     reasons = {one.reason for one in prompt.report.decisions if one.kind == "dropped"}
     assert "near_duplicate" in reasons
 
 
-def test_a_scope_reaches_the_sources(door: Door) -> None:
+def test_a_scope_reaches_the_sources(entry_point: EntryPoint) -> None:
     """One assembler serves many users; their memories must not mix."""
 
     def remember(question: str, scope: Scope) -> list[str]:
@@ -259,12 +269,14 @@ def test_a_scope_reaches_the_sources(door: Door) -> None:
         window=8000, sources={"memory": remember}, scope=Scope(user="nobody")
     )
 
-    assert "This is nobody." in assembled(door, assembler, QUESTION).messages[0].text
+    assert "This is nobody." in assembled(entry_point, assembler, QUESTION).messages[0].text
     given = {"question": QUESTION, "scope": Scope(user="ada")}
-    assert "This is ada." in assembled(door, assembler, given).messages[0].text
+    assert "This is ada." in assembled(entry_point, assembler, given).messages[0].text
 
 
-def test_a_source_that_fails_ends_the_run_or_is_named_in_the_report(door: Door) -> None:
+def test_a_source_that_fails_ends_the_run_or_is_named_in_the_report(
+    entry_point: EntryPoint,
+) -> None:
     """Which of the two is the source's own choice."""
 
     def broken(question: str) -> list[str]:
@@ -272,36 +284,36 @@ def test_a_source_that_fails_ends_the_run_or_is_named_in_the_report(door: Door) 
 
     strict = ContextAssembler(window=8000, sources={"rag": broken})
     with pytest.raises(SourceError, match="source 'rag' raised RuntimeError: no index"):
-        assembled(door, strict, QUESTION)
+        assembled(entry_point, strict, QUESTION)
     lenient = ContextAssembler(
         window=8000, sources=[CallableSource("rag", broken, on_error="skip")]
     )
-    assert "no index" in assembled(door, lenient, QUESTION).report.notes[0]
+    assert "no index" in assembled(entry_point, lenient, QUESTION).report.notes[0]
 
 
-def test_documents_without_text_make_no_message(door: Door) -> None:
+def test_documents_without_text_make_no_message(entry_point: EntryPoint) -> None:
     """A heading over nothing tells a model that nothing is known."""
     given = {"question": QUESTION, "rag": [Document(""), Document(" \n"), "\t"]}
-    prompt = assembled(door, ContextAssembler(window=8000), given)
+    prompt = assembled(entry_point, ContextAssembler(window=8000), given)
 
     assert kinds(prompt) == ["human"]
     assert {one.reason for one in prompt.report.decisions} == {"empty"}
 
 
-def test_ratios_that_are_given_are_kept_to(door: Door) -> None:
+def test_ratios_that_are_given_are_kept_to(entry_point: EntryPoint) -> None:
     """With a configuration of one's own, an unknown source is a mistake."""
     config = ContextConfig(source_ratios={"rag": 1.0})
     assembler = ContextAssembler(window=8000, config=config)
 
     with pytest.raises(ConfigurationError, match="source 'web' has no ratio"):
-        assembled(door, assembler, {"question": QUESTION, "web": LIBRARY})
+        assembled(entry_point, assembler, {"question": QUESTION, "web": LIBRARY})
 
 
-def test_passages_may_stand_before_the_question(door: Door) -> None:
+def test_passages_may_stand_before_the_question(entry_point: EntryPoint) -> None:
     """There they leave the conversation before them in the provider's cache."""
     assembler = ContextAssembler(window=8000, place="question", layout=Layout.xml())
     given = {"question": QUESTION, "history": TALK, "rag": LIBRARY[:1]}
-    prompt = assembled(door, assembler, given)
+    prompt = assembled(entry_point, assembler, given)
 
     assert kinds(prompt) == ["human", "ai", "human", "human"]
     assert prompt.messages[2].text.startswith("<rag>")
@@ -309,7 +321,7 @@ def test_passages_may_stand_before_the_question(door: Door) -> None:
 
 
 @pytest.mark.parametrize("place", ["system", "question"])
-def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
+def test_old_passages_do_not_pile_up(entry_point: EntryPoint, place: Any) -> None:
     """A graph that keeps what was sent in its state would send every retrieval ever made."""
     asked: list[str] = []
 
@@ -320,7 +332,7 @@ def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
     assembler = ContextAssembler(budget=2500, sources={"rag": search}, place=place)
     messages: list[BaseMessage] = [HumanMessage("Question 0?")]
     for at in range(1, 8):
-        prompt = assembled(door, assembler, messages)
+        prompt = assembled(entry_point, assembler, messages)
         blocks = [m for m in prompt.messages if m.additional_kwargs.get("muntin") == "context"]
         (rag,) = [source for source in prompt.report.sources if source.name == "rag"]
 
@@ -331,16 +343,18 @@ def test_old_passages_do_not_pile_up(door: Door, place: Any) -> None:
         messages = [*prompt.messages, AIMessage("Yes."), HumanMessage(f"Question {at}?")]
     nothing = ContextAssembler(budget=2500, sources={"rag": lambda question: []})
 
-    assert "passages" in assembled(door, nothing, messages).report.notes[0]
-    assert kinds(assembled(door, nothing, messages))[0] == "human"
+    assert "passages" in assembled(entry_point, nothing, messages).report.notes[0]
+    assert kinds(assembled(entry_point, nothing, messages))[0] == "human"
 
 
-def test_passages_of_an_assembler_before_stay_where_nothing_is_looked_for(door: Door) -> None:
+def test_passages_of_an_assembler_before_stay_where_nothing_is_looked_for(
+    entry_point: EntryPoint,
+) -> None:
     """A step that only fits a prompt takes nothing out that it cannot look for again."""
     looked: Any = ContextAssembler(window=8000, sources={"rag": lambda question: ["Cap: 80."]})
     chain: Any = looked | ContextAssembler(window=4000)
 
-    assert "Cap: 80." in door(chain.invoke, chain.ainvoke, QUESTION).messages[0].text
+    assert "Cap: 80." in entry_point(chain.invoke, chain.ainvoke, QUESTION).messages[0].text
 
 
 # --- the window ----------------------------------------------------------------------------------
@@ -387,21 +401,21 @@ def test_tools_are_charged_wherever_they_are_given() -> None:
     assert ContextAssembler(model=fallback).invoke(QUESTION).report.window == 8000
 
 
-def test_what_cannot_fit_says_what_is_too_large(door: Door) -> None:
+def test_what_cannot_fit_says_what_is_too_large(entry_point: EntryPoint) -> None:
     """An empty prompt in place of an error would be answered with an invention."""
     assembler = ContextAssembler(window=1000, system_prompt=prose(800))
 
     with pytest.raises(ContextWindowExceeded) as caught:
-        assembled(door, assembler, {"question": QUESTION, "rag": LIBRARY})
+        assembled(entry_point, assembler, {"question": QUESTION, "rag": LIBRARY})
     assert caught.value.needed > caught.value.available == 500
     assert caught.value.parts["system"] > 700
 
 
-def test_passages_give_way_to_what_must_stay(door: Door) -> None:
+def test_passages_give_way_to_what_must_stay(entry_point: EntryPoint) -> None:
     """A tool round in flight needs its room; passages are never the reason for an error."""
     round_in_flight = [HumanMessage(QUESTION), calls("c1"), result("c1", prose(3000))]
     given = {"messages": round_in_flight, "rag": [prose(60, at) for at in range(20)]}
-    prompt = assembled(door, ContextAssembler(window=1000), given)
+    prompt = assembled(entry_point, ContextAssembler(window=1000), given)
 
     assert prompt.report.used <= 500
     assert check_request(list(prompt.messages), counter=COUNT) == prompt.report.used
@@ -409,16 +423,16 @@ def test_passages_give_way_to_what_must_stay(door: Door) -> None:
     least = count_messages(tight, counter=COUNT)
     small = ContextAssembler(budget=least + 30)
     given = {"messages": tight, "rag": ["one two three", "four five six", "seven " * 30]}
-    assert assembled(door, small, given).report.used <= least + 30
+    assert assembled(entry_point, small, given).report.used <= least + 30
 
 
-def test_a_long_conversation_leaves_passages_their_share(door: Door) -> None:
+def test_a_long_conversation_leaves_passages_their_share(entry_point: EntryPoint) -> None:
     """However long people talk, what was looked up for this question has a place."""
     talk = [
         m for at in range(200) for m in (HumanMessage(prose(40, at)), AIMessage(prose(40, -at)))
     ]
     given = {"question": QUESTION, "history": talk, "rag": [prose(100, at) for at in range(99)]}
-    prompt = assembled(door, ContextAssembler(window=8000), given)
+    prompt = assembled(entry_point, ContextAssembler(window=8000), given)
     (rag,) = [source for source in prompt.report.sources if source.name == "rag"]
 
     assert 0.25 * 4000 < rag.used <= 0.36 * 4000
@@ -426,19 +440,19 @@ def test_a_long_conversation_leaves_passages_their_share(door: Door) -> None:
     assert prompt.report.used <= 4000
 
 
-def test_a_short_conversation_leaves_passages_the_rest(door: Door) -> None:
+def test_a_short_conversation_leaves_passages_the_rest(entry_point: EntryPoint) -> None:
     """Idle tokens are worth nothing."""
     given = {"question": QUESTION, "history": TALK, "rag": [prose(100, at) for at in range(99)]}
-    prompt = assembled(door, ContextAssembler(window=8000), given)
+    prompt = assembled(entry_point, ContextAssembler(window=8000), given)
 
     assert prompt.report.idle < 150
 
 
-def test_results_come_back_to_their_calls(door: Door) -> None:
+def test_results_come_back_to_their_calls(entry_point: EntryPoint) -> None:
     """A stored conversation may be in an order that no provider takes."""
     talk = [HumanMessage("Go."), calls("a"), calls("b"), result("a", "1"), result("b", "2")]
     lost = [*talk, AIMessage("Done."), ToolMessage("?", tool_call_id="zz"), HumanMessage(QUESTION)]
-    prompt = assembled(door, ContextAssembler(window=8000), lost)
+    prompt = assembled(entry_point, ContextAssembler(window=8000), lost)
 
     assert check_request(list(prompt.messages))
     assert any("moved behind their calls" in note for note in prompt.report.notes)
@@ -478,16 +492,16 @@ def test_whatever_is_given_fits_and_is_sound(
     assert assembler.invoke(given).messages == prompt.messages
 
 
-def test_a_model_may_write_the_recap(door: Door) -> None:
+def test_a_model_may_write_the_recap(entry_point: EntryPoint) -> None:
     """One call per assembly that has to leave something out, and none otherwise."""
     writer = StrictChatModel(window=4000, replies=["Ada asked about many trips."])
     assembler = ContextAssembler(budget=700, summarizer=writer)
     talk = [HumanMessage(f"Trip {at} to town {at}: {prose(30, at)}") for at in range(40)]
-    prompt = assembled(door, assembler, {"question": QUESTION, "history": talk})
+    prompt = assembled(entry_point, assembler, {"question": QUESTION, "history": talk})
 
     assert "Ada asked about many trips." in "".join(message.text for message in prompt.messages)
     assert len(writer.sent) == 1
-    assembled(door, assembler, QUESTION)
+    assembled(entry_point, assembler, QUESTION)
     assert len(writer.sent) == 1
 
 
@@ -516,7 +530,9 @@ class Listener(BaseCallbackHandler):
         self.ids[kwargs["name"]] = kwargs["run_id"]
 
 
-def test_sources_are_children_in_the_trace_and_the_report_is_an_event(door: Door) -> None:
+def test_sources_are_children_in_the_trace_and_the_report_is_an_event(
+    entry_point: EntryPoint,
+) -> None:
     """A trace in which retrievals are orphans cannot say which question they belong to."""
     listener = Listener()
     assembler = ContextAssembler(
@@ -526,7 +542,7 @@ def test_sources_are_children_in_the_trace_and_the_report_is_an_event(door: Door
             "web": RunnableLambda(lambda question: ["x"], name="search"),
         },
     )
-    prompt = assembled(door, assembler, QUESTION, config={"callbacks": [listener]})
+    prompt = assembled(entry_point, assembler, QUESTION, config={"callbacks": [listener]})
     own = listener.ids["ContextAssembler"]
 
     assert listener.parents == {"ContextAssembler": None, "BM25Retriever": own, "search": own}
@@ -593,12 +609,12 @@ def test_what_can_be_written_down_comes_back(knobs: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:no passage fits")
-def test_a_field_that_is_set_later_counts(door: Door) -> None:
+def test_a_field_that_is_set_later_counts(entry_point: EntryPoint) -> None:
     """A knob that is shown and not obeyed is a budget that is overrun."""
     long = "word " * 200
 
     def used(assembler: ContextAssembler) -> int:
-        return assembled(door, assembler, {"question": "Hi.", "rag": [long]}).report.used
+        return assembled(entry_point, assembler, {"question": "Hi.", "rag": [long]}).report.used
 
     made = ContextAssembler(window=8000)
     ways: dict[str, ContextAssembler] = {
@@ -613,10 +629,10 @@ def test_a_field_that_is_set_later_counts(door: Door) -> None:
         assert used(assembler) <= 60, way
     assert used(made) > 200
     made.sources = {"memory": lambda question: ["Ada is here."]}
-    assert "Ada is here." in assembled(door, made, QUESTION).messages[0].text
+    assert "Ada is here." in assembled(entry_point, made, QUESTION).messages[0].text
     made.budget = 0
     with pytest.raises(ConfigurationError, match="budget must be a positive int"):
-        assembled(door, made, QUESTION)
+        assembled(entry_point, made, QUESTION)
 
 
 def search(question: str) -> list[str]:
@@ -691,7 +707,7 @@ def test_every_budget_can_be_tried(budget: int, window: int | None) -> None:
 
 
 def test_batches_and_streams_are_there() -> None:
-    """Everything a Runnable promises, in both doors."""
+    """Everything a Runnable promises, in both entry points."""
     assembler = ContextAssembler(window=8000)
 
     assert [p.messages[-1].text for p in assembler.batch(["a", "b"])] == ["a", "b"]
@@ -705,7 +721,7 @@ def test_batches_and_streams_are_there() -> None:
 
 @pytest.mark.slow
 def test_a_call_costs_little_more_than_the_builder() -> None:
-    """The door must not cost more than the room: a few times a runnable that does nothing."""
+    """The assembler costs a few times what a runnable costs that does nothing."""
     passages = [Candidate(prose(40, at), 1 - at / 99) for at in range(20)]
     sources = [CallableSource("rag", lambda question: passages)]
     assembler = ContextAssembler(window=8000, sources=sources, counter=count_tokens)

@@ -35,7 +35,7 @@ from muntin import ConfigurationError, ContextWindowExceeded, counter_for
 from muntin.testing import check_request
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 LIMIT: Any = {"recursion_limit": 500}
 
@@ -53,7 +53,9 @@ def agent_of(model: StrictChatModel, *more: Any, answer: Any = None, **knobs: An
 # --- pairs ---------------------------------------------------------------------------------------
 
 
-def test_a_call_that_waits_for_a_person_finds_its_answer_after_the_cut(door: Door) -> None:
+def test_a_call_that_waits_for_a_person_finds_its_answer_after_the_cut(
+    entry_point: EntryPoint,
+) -> None:
     """The call was summarised away while the person thought, and the answer found no call."""
     model = StrictChatModel(window=3000, replies=[call("c1"), "Booked."])
     agent = agent_of(
@@ -61,10 +63,12 @@ def test_a_call_that_waits_for_a_person_finds_its_answer_after_the_cut(door: Doo
     )
     config: Any = {"configurable": {"thread_id": "t"}, **LIMIT}
     talk = [HumanMessage(prose(60, at)) for at in range(60)]
-    paused = door(agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, config)
+    paused = entry_point(
+        agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, config
+    )
     assert paused["__interrupt__"]
     decision = Command(resume={"decisions": [{"type": "approve"}]})
-    done = door(agent.invoke, agent.ainvoke, decision, config)
+    done = entry_point(agent.invoke, agent.ainvoke, decision, config)
 
     assert model.refused == []
     assert done["messages"][-1].text == "Booked."
@@ -73,16 +77,16 @@ def test_a_call_that_waits_for_a_person_finds_its_answer_after_the_cut(door: Doo
     assert last[-1].text == "c1"
 
 
-def test_a_run_that_was_paused_is_sent_once_when_it_goes_on(door: Door) -> None:
+def test_a_run_that_was_paused_is_sent_once_when_it_goes_on(entry_point: EntryPoint) -> None:
     """The paused run came back as history, and its call twice, the first one unpaired."""
     model = StrictChatModel(window=8000, replies=[calls("c1", "c2"), "Both."])
     agent = agent_of(
         model, HumanInTheLoopMiddleware(interrupt_on={"look_up": True}), answer=str.lower
     )
     config: Any = {"configurable": {"thread_id": "t"}, **LIMIT}
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
     decision = Command(resume={"decisions": [{"type": "approve"}, {"type": "approve"}]})
-    door(agent.invoke, agent.ainvoke, decision, config)
+    entry_point(agent.invoke, agent.ainvoke, decision, config)
 
     sent = model.sent[-1].messages
     made = [one["id"] for message in sent for one in getattr(message, "tool_calls", [])]
@@ -91,7 +95,9 @@ def test_a_run_that_was_paused_is_sent_once_when_it_goes_on(door: Door) -> None:
     assert sum(TASK in message.text for message in sent) == 1
 
 
-def test_an_answer_that_comes_ten_turns_late_is_sent_behind_its_call(door: Door) -> None:
+def test_an_answer_that_comes_ten_turns_late_is_sent_behind_its_call(
+    entry_point: EntryPoint,
+) -> None:
     """Between them people went on talking; a provider takes nothing between the two."""
     model = StrictChatModel(window=2500)
     history: list[BaseMessage] = [HumanMessage("Book it."), call("confirm")]
@@ -100,7 +106,7 @@ def test_an_answer_that_comes_ten_turns_late_is_sent_behind_its_call(door: Door)
     late = [*history, result("confirm", "Yes, do."), HumanMessage(TASK)]
     for messages in ([*history, HumanMessage(TASK)], late):
         agent: Any = create_agent(model, tools=[], middleware=[ContextWindowMiddleware()])
-        door(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
         assert model.refused == []
         assert says_task(model.sent[-1].messages)
 
@@ -108,19 +114,21 @@ def test_an_answer_that_comes_ten_turns_late_is_sent_behind_its_call(door: Door)
 # --- windows and thresholds ----------------------------------------------------------------------
 
 
-def test_the_answer_is_written_into_the_same_window(door: Door) -> None:
+def test_the_answer_is_written_into_the_same_window(entry_point: EntryPoint) -> None:
     """A limit on the input alone fires after the server has refused."""
     model = StrictChatModel(window=8000, max_tokens=4000, replies=rounds(30))
     agent = agent_of(model)
     config: Any = {"configurable": {"thread_id": "t"}, **LIMIT}
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
 
     assert model.refused == []
     assert 2500 < max(request.tokens for request in model.sent) <= 4000
 
 
 @pytest.mark.parametrize("window", [1_000_000, 200_000])
-def test_a_large_window_is_used_and_many_messages_are_no_reason(window: int, door: Door) -> None:
+def test_a_large_window_is_used_and_many_messages_are_no_reason(
+    window: int, entry_point: EntryPoint
+) -> None:
     """A hard-coded 128,000, or a cap on the number of messages, cut what would have fitted."""
     model = StrictChatModel(window=window)
     talk: list[BaseMessage] = [HumanMessage(prose(12_000, at)) for at in range(15)]
@@ -128,7 +136,7 @@ def test_a_large_window_is_used_and_many_messages_are_no_reason(window: int, doo
     if window < 1_000_000:
         talk = talk[5:]
     agent: Any = create_agent(model, tools=[], middleware=[ContextWindowMiddleware()])
-    door(agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, LIMIT)
 
     assert len(model.sent[0].messages) == len(talk) + 1
     assert compact_messages([*talk, HumanMessage(TASK)], model=model) == [
@@ -136,18 +144,18 @@ def test_a_large_window_is_used_and_many_messages_are_no_reason(window: int, doo
     ]  # fmt: skip
 
 
-def test_usage_from_before_a_cut_does_not_trigger_the_next_one(door: Door) -> None:
+def test_usage_from_before_a_cut_does_not_trigger_the_next_one(entry_point: EntryPoint) -> None:
     """A total of 68,000 stands in an old answer's metadata; the conversation is 300 tokens."""
     usage: Any = {"input_tokens": 68_000, "output_tokens": 10, "total_tokens": 68_010}
     history = [HumanMessage("Go."), AIMessage("So.", usage_metadata=usage), HumanMessage(TASK)]
     model = StrictChatModel(window=60_000)
     agent: Any = create_agent(model, tools=[], middleware=[ContextWindowMiddleware()])
-    door(agent.invoke, agent.ainvoke, {"messages": history}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": history}, LIMIT)
 
     assert [message.text for message in model.sent[0].messages] == ["Go.", "So.", TASK]
 
 
-def test_overhead_that_fills_the_window_is_said_and_not_looped(door: Door) -> None:
+def test_overhead_that_fills_the_window_is_said_and_not_looped(entry_point: EntryPoint) -> None:
     """Schemas of 50,000 tokens never shrink: compacting again changes nothing."""
     model = StrictChatModel(window=16_000)
     heavy = tool(lambda key: key)
@@ -155,7 +163,7 @@ def test_overhead_that_fills_the_window_is_said_and_not_looped(door: Door) -> No
     agent: Any = create_agent(model, tools=[heavy], middleware=[ContextWindowMiddleware()])
 
     with pytest.raises(ContextWindowExceeded, match="tools and framing"):
-        door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
     assert model.sent == []
     assert model.refused == []
 
@@ -179,23 +187,25 @@ def photo(at: int) -> HumanMessage:
     )
 
 
-def test_a_new_chat_with_a_photo_is_sent_and_forty_old_ones_are_not(door: Door) -> None:
+def test_a_new_chat_with_a_photo_is_sent_and_forty_old_ones_are_not(
+    entry_point: EntryPoint,
+) -> None:
     """Base64 counted as text empties the first request; kept in the history, it fills them all."""
     model = StrictChatModel(window=8000)
     agent: Any = create_agent(model, tools=[], middleware=[ContextWindowMiddleware()])
-    door(agent.invoke, agent.ainvoke, {"messages": [photo(1)]}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [photo(1)]}, LIMIT)
     assert [message.content for message in model.sent[0].messages] == [photo(1).content]
 
     album: list[BaseMessage] = []
     for at in range(40):
         album += [photo(at), AIMessage(f"Photo {at} is nice.")]
-    door(agent.invoke, agent.ainvoke, {"messages": [*album, HumanMessage(TASK)]}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [*album, HumanMessage(TASK)]}, LIMIT)
     pictures = sum("image_url" in str(m.content)[:400] for m in model.sent[-1].messages)
     assert model.refused == []
     assert 0 < pictures < 15
 
 
-def test_the_order_of_tools_does_not_move_what_is_sent(door: Door) -> None:
+def test_the_order_of_tools_does_not_move_what_is_sent(entry_point: EntryPoint) -> None:
     """Tools out of a set come in another order in each process."""
     sent: list[Any] = []
     for order in (1, -1):
@@ -206,7 +216,7 @@ def test_the_order_of_tools_does_not_move_what_is_sent(door: Door) -> None:
         middleware = [ContextWindowMiddleware(read_back=False)]
         agent: Any = create_agent(model, tools=tools[::order], middleware=middleware)
         talk = [HumanMessage(prose(60, at)) for at in range(60)]
-        door(agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, LIMIT)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [*talk, HumanMessage(TASK)]}, LIMIT)
         sent.append([message.text for message in model.sent[0].messages])
 
     assert sent[0] == sent[1]
@@ -240,12 +250,12 @@ def test_any_run_is_sent_whole_or_cut_soundly(sizes: list[tuple[int, int]], wind
     check_request(model.sent[0].messages, window=window, counter=counter_for("o200k_base"))
 
 
-def test_requests_only_grow_between_two_decisions(door: Door) -> None:
+def test_requests_only_grow_between_two_decisions(entry_point: EntryPoint) -> None:
     """What was cleared stays cleared, and nothing before it moves."""
     model = StrictChatModel(window=6000, replies=rounds(25))
     agent = agent_of(model)
     config: Any = {"configurable": {"thread_id": "t"}, **LIMIT}
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
     grown = [
         after.messages[: len(before.messages)] == before.messages
         for before, after in pairwise(model.sent)

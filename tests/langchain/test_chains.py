@@ -1,7 +1,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # Chains are typed by their parts, which only the chain knows.
-"""The compositions that the documentation shows, through all six doors, with a strict model."""
+"""The compositions that the documentation shows, through all six methods, with a strict model."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def prompt_chain(model: StrictChatModel) -> Runnable[Any, str]:
 CHAINS = {"vectors": vector_chain, "words": bm25_chain, "prompt": prompt_chain}
 
 
-def through(door: str, chain: Runnable[Any, str]) -> list[str]:
-    """Ask the chain through one of the six doors."""
+def through(entry_point: str, chain: Runnable[Any, str]) -> list[str]:
+    """Ask the chain through one of the six entry points."""
 
     async def streamed() -> str:
         return "".join([part async for part in chain.astream(QUESTION)])
 
-    doors: dict[str, Any] = {
+    entry_points: dict[str, Any] = {
         "invoke": lambda: [chain.invoke(QUESTION)],
         "batch": lambda: chain.batch([QUESTION, QUESTION]),
         "stream": lambda: ["".join(chain.stream(QUESTION))],
@@ -73,16 +73,18 @@ def through(door: str, chain: Runnable[Any, str]) -> list[str]:
         "abatch": lambda: asyncio.run(chain.abatch([QUESTION, QUESTION])),
         "astream": lambda: [asyncio.run(streamed())],
     }
-    return doors[door]()
+    return entry_points[entry_point]()
 
 
-@pytest.mark.parametrize("door", ["invoke", "batch", "stream", "ainvoke", "abatch", "astream"])
+@pytest.mark.parametrize(
+    "entry_point", ["invoke", "batch", "stream", "ainvoke", "abatch", "astream"]
+)
 @pytest.mark.parametrize("kind", list(CHAINS))
-def test_the_documented_chains_run_through_every_door(door: str, kind: str) -> None:
+def test_the_documented_chains_run_through_every_entry_point(entry_point: str, kind: str) -> None:
     """What the page shows is what people paste."""
     model = StrictChatModel(window=2000, replies=[ANSWER])
 
-    assert set(through(door, CHAINS[kind](model))) == {ANSWER}
+    assert set(through(entry_point, CHAINS[kind](model))) == {ANSWER}
     assert model.refused == []
     for request in model.sent:
         text = "\n".join(message.text for message in request.messages)

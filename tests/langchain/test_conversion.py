@@ -35,7 +35,7 @@ USAGE: Any = {
     "input_tokens": 90, "output_tokens": 9, "total_tokens": 99,
     "input_token_details": {"cache_read": 40},
 }  # fmt: skip
-CALL: Any = {"name": "look", "args": {"at": "door", "n": 1}, "id": "c1", "type": "tool_call"}
+CALL: Any = {"name": "look", "args": {"at": "entry_point", "n": 1}, "id": "c1", "type": "tool_call"}
 IMAGE = {"type": "image", "url": "https://example.org/door.png"}
 
 

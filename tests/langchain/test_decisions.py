@@ -29,7 +29,7 @@ from strategies import any_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 TALK: list[BaseMessage] = [
     message
@@ -113,7 +113,9 @@ def test_every_change_of_a_covered_message_ends_a_decision() -> None:
     assert pinned in again["llm_input_messages"]
 
 
-def test_a_system_prompt_that_changes_with_every_call_ends_no_decision(door: Door) -> None:
+def test_a_system_prompt_that_changes_with_every_call_ends_no_decision(
+    entry_point: EntryPoint,
+) -> None:
     """A time or a user's name in it would cost a recap and the prompt cache at each step."""
     asked: list[str] = []
 
@@ -129,7 +131,9 @@ def test_a_system_prompt_that_changes_with_every_call_ends_no_decision(door: Doo
     middleware: list[Any] = [prompt, ContextWindowMiddleware(summarizer=recap)]
     look_up = tool(lambda key: prose(500, int(key[1:-2])))
     agent: Any = create_agent(model, tools=[look_up], middleware=middleware)
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, {"recursion_limit": 99})
+    entry_point(
+        agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, {"recursion_limit": 99}
+    )
     behind = [request.messages[1:] for request in model.sent]
     told = [request.messages[0].text for request in model.sent]
 
@@ -138,7 +142,7 @@ def test_a_system_prompt_that_changes_with_every_call_ends_no_decision(door: Doo
     assert 1 <= len(asked) <= broken <= 4
 
 
-def test_a_call_to_a_small_model_costs_a_large_one_nothing(door: Door) -> None:
+def test_a_call_to_a_small_model_costs_a_large_one_nothing(entry_point: EntryPoint) -> None:
     """One step by a small model would shrink the thread for good."""
     large = StrictChatModel(window=100_000)
     small = StrictChatModel(window=3000, model_name="cl100k_base")
@@ -159,7 +163,7 @@ def test_a_call_to_a_small_model_costs_a_large_one_nothing(door: Door) -> None:
     for model in (large, small, large, small, large):
         turn.append(model)
         question = HumanMessage(f"Well, number {len(turn)}?")
-        door(agent.invoke, agent.ainvoke, {"messages": [*given, question]}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [*given, question]}, config)
         given = []
 
     assert [len(request.messages) for request in large.sent] == [81, 85, 89]

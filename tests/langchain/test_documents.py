@@ -35,13 +35,15 @@ from muntin.errors import ConfigurationError
 from muntin.passages import Gathered
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 COUNT = counter_for(None)
 
 
-def found(door: Door, retriever: AssembledRetriever, query: str, **more: Any) -> list[Document]:
-    return door(retriever.invoke, retriever.ainvoke, query, **more)
+def found(
+    entry_point: EntryPoint, retriever: AssembledRetriever, query: str, **more: Any
+) -> list[Document]:
+    return entry_point(retriever.invoke, retriever.ainvoke, query, **more)
 
 
 def both() -> dict[str, Any]:
@@ -54,25 +56,25 @@ def both() -> dict[str, Any]:
 # --- the retriever -------------------------------------------------------------------------------
 
 
-def test_what_two_sources_find_is_returned_once(door: Door) -> None:
+def test_what_two_sources_find_is_returned_once(entry_point: EntryPoint) -> None:
     """A document that two retrievers find is one document, in its better-ranked copy."""
-    documents = found(door, AssembledRetriever(sources=both()), "meals per day")
+    documents = found(entry_point, AssembledRetriever(sources=both()), "meals per day")
     ids = [document.id for document in documents]
 
     assert len(ids) == len(set(ids))
     assert ids[0] in ("d0", "d5")
 
 
-def test_documents_fit_the_budget_joined(door: Door) -> None:
+def test_documents_fit_the_budget_joined(entry_point: EntryPoint) -> None:
     """Three documents of a hundred thousand characters are what nobody limits."""
     retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, budget=60)
-    documents = found(door, retriever, "meals")
+    documents = found(entry_point, retriever, "meals")
 
     assert documents
     assert COUNT("\n\n".join(document.page_content for document in documents)) <= 60
 
 
-def test_k_and_scope_can_be_given_per_call(door: Door) -> None:
+def test_k_and_scope_can_be_given_per_call(entry_point: EntryPoint) -> None:
     """A search box decides how many; a request decides for whom."""
 
     def remember(query: str, scope: Scope) -> list[str]:
@@ -80,18 +82,18 @@ def test_k_and_scope_can_be_given_per_call(door: Door) -> None:
 
     retriever = AssembledRetriever(sources={"memory": remember}, scope=Scope(user="bob"), k=3)
 
-    assert len(found(door, retriever, "q")) == 3
-    documents = found(door, retriever, "q", k=2, scope=Scope(user="ada"))
+    assert len(found(entry_point, retriever, "q")) == 3
+    documents = found(entry_point, retriever, "q", k=2, scope=Scope(user="ada"))
     assert [document.page_content[:3] for document in documents] == ["ada", "ada"]
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_a_k_that_is_no_number_of_documents_is_an_error(door: Door, k: int) -> None:
+def test_a_k_that_is_no_number_of_documents_is_an_error(entry_point: EntryPoint, k: int) -> None:
     """None wanted must not become all, nor all but the last."""
     retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY})
 
     with pytest.raises(ConfigurationError, match=f"k must be at least 1, got {k}"):
-        found(door, retriever, "meals", k=k)
+        found(entry_point, retriever, "meals", k=k)
     with pytest.raises(ConfigurationError, match="k: "):
         AssembledRetriever(sources={"rag": lambda q: LIBRARY}, k=k)
 
@@ -141,7 +143,7 @@ class Miscounting(Embeddings):
 
 
 @pytest.mark.parametrize("more", [-2, -1, 1])
-def test_vectors_that_belong_to_no_text_are_an_error(door: Door, more: int) -> None:
+def test_vectors_that_belong_to_no_text_are_an_error(entry_point: EntryPoint, more: int) -> None:
     """Vectors that are off by one give every text the meaning of its neighbour."""
     embeddings = Miscounting(more)
     retriever = AssembledRetriever(sources={"rag": lambda q: LIBRARY}, embeddings=embeddings)
@@ -149,17 +151,17 @@ def test_vectors_that_belong_to_no_text_are_an_error(door: Door, more: int) -> N
     assembler = ContextAssembler(
         window=8000, sources={"rag": lambda q: LIBRARY}, embeddings=embeddings
     )
-    doors: tuple[Any, ...] = (
+    entry_points: tuple[Any, ...] = (
         (retriever.invoke, retriever.ainvoke, ("meals",)),
         (assembler.invoke, assembler.ainvoke, ("meals",)),
         (compressor.compress_documents, compressor.acompress_documents, (LIBRARY, "meals")),
     )
-    for plain, twin, asked in doors:
+    for plain, twin, asked in entry_points:
         with pytest.raises(ConfigurationError, match=f"returned {8 + more} vectors for 8 texts"):
-            door(plain, twin, *asked)
+            entry_point(plain, twin, *asked)
 
 
-def test_embeddings_and_orderings(door: Door) -> None:
+def test_embeddings_and_orderings(entry_point: EntryPoint) -> None:
     """The strongest at both ends, or as the sources had them."""
     sources = {"rag": lambda q: LIBRARY}
     plain = AssembledRetriever(sources=sources, embeddings=WordEmbeddings(), k=5)
@@ -169,32 +171,32 @@ def test_embeddings_and_orderings(door: Door) -> None:
     as_found = AssembledRetriever(
         sources=sources, embeddings=WordEmbeddings(), k=5, ordering="document"
     )
-    best = [document.id for document in found(door, plain, "meals per day")]
+    best = [document.id for document in found(entry_point, plain, "meals per day")]
 
-    assert [d.id for d in found(door, ends, "meals per day")] == [
+    assert [d.id for d in found(entry_point, ends, "meals per day")] == [
         best[0], best[2], best[4], best[3], best[1],
     ]  # fmt: skip
-    assert [d.id for d in found(door, as_found, "meals per day")] == sorted(best, key=str)
+    assert [d.id for d in found(entry_point, as_found, "meals per day")] == sorted(best, key=str)
 
 
-def test_a_failing_source_is_named(door: Door) -> None:
+def test_a_failing_source_is_named(entry_point: EntryPoint) -> None:
     """A retriever that silently returns less is one nobody can trust."""
 
     def broken(query: str) -> list[str]:
         raise RuntimeError("no index")
 
     with pytest.raises(SourceError, match="source 'rag'"):
-        found(door, AssembledRetriever(sources={"rag": broken}), "q")
+        found(entry_point, AssembledRetriever(sources={"rag": broken}), "q")
     lenient = AssembledRetriever(
         sources=[
             CallableSource("rag", broken, on_error="skip"),
             CallableSource("memory", lambda q: ["x"]),
         ]
     )
-    assert [document.page_content for document in found(door, lenient, "q")] == ["x"]
+    assert [document.page_content for document in found(entry_point, lenient, "q")] == ["x"]
 
 
-def test_the_retrievers_below_are_children_in_the_trace(door: Door) -> None:
+def test_the_retrievers_below_are_children_in_the_trace(entry_point: EntryPoint) -> None:
     """The run of the whole shows the runs of its parts."""
     parents: dict[str, Any] = {}
 
@@ -202,7 +204,7 @@ def test_the_retrievers_below_are_children_in_the_trace(door: Door) -> None:
         def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
             parents[kwargs["name"]] = (kwargs["run_id"], kwargs["parent_run_id"])
 
-    found(door, AssembledRetriever(sources=both()), "q", config={"callbacks": [Listener()]})
+    found(entry_point, AssembledRetriever(sources=both()), "q", config={"callbacks": [Listener()]})
     own, above = parents.pop("AssembledRetriever")
 
     assert above is None
@@ -214,16 +216,21 @@ def test_the_retrievers_below_are_children_in_the_trace(door: Door) -> None:
 
 
 def compressed(
-    door: Door, compressor: BudgetCompressor, documents: list[Document], query: str = "meals"
+    entry_point: EntryPoint,
+    compressor: BudgetCompressor,
+    documents: list[Document],
+    query: str = "meals",
 ) -> list[Document]:
-    kept = door(compressor.compress_documents, compressor.acompress_documents, documents, query)
+    kept = entry_point(
+        compressor.compress_documents, compressor.acompress_documents, documents, query
+    )
     return list(kept)
 
 
 @pytest.mark.parametrize("embeddings", [None, WordEmbeddings()])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_better_copy_of_two_stays(
-    door: Door,
+    entry_point: EntryPoint,
     embeddings: Embeddings | None,
     swapped: bool,  # noqa: FBT001 - both orders
 ) -> None:
@@ -231,12 +238,12 @@ def test_the_better_copy_of_two_stays(
     low = Document("Meals are capped at 80 per day!", metadata={"relevance_score": 0.2}, id="low")
     high = Document("Meals are capped at 80 per day.", metadata={"relevance_score": 0.9}, id="high")
     given = [high, low] if swapped else [low, high]
-    (kept,) = compressed(door, BudgetCompressor(embeddings=embeddings), given)
+    (kept,) = compressed(entry_point, BudgetCompressor(embeddings=embeddings), given)
 
     assert kept is high
 
 
-def test_a_chain_of_likenesses_keeps_its_ends(door: Door) -> None:
+def test_a_chain_of_likenesses_keeps_its_ends(entry_point: EntryPoint) -> None:
     """A is like b, b is like c, but a is not like c: c must stay."""
     vectors = {"a": [1.0, 0.0], "b": [0.96, 0.28], "c": [0.8432, 0.5376]}
 
@@ -250,13 +257,13 @@ def test_a_chain_of_likenesses_keeps_its_ends(door: Door) -> None:
     documents = [
         Document(name, metadata={"relevance_score": 1 - at / 10}) for at, name in enumerate("abc")
     ]
-    kept = compressed(door, BudgetCompressor(embeddings=Three()), documents)
+    kept = compressed(entry_point, BudgetCompressor(embeddings=Three()), documents)
 
     assert [document.page_content for document in kept] == ["a", "c"]
 
 
 @pytest.mark.parametrize("bad", [[0.0, 0.0], [float("nan"), 1.0]])
-def test_a_vector_that_says_nothing_is_no_vector(door: Door, bad: list[float]) -> None:
+def test_a_vector_that_says_nothing_is_no_vector(entry_point: EntryPoint, bad: list[float]) -> None:
     """One document that could not be embedded must not undo the ranking of the others."""
 
     class Broken(Embeddings):
@@ -266,12 +273,14 @@ def test_a_vector_that_says_nothing_is_no_vector(door: Door, bad: list[float]) -
         def embed_query(self, text: str) -> list[float]:
             return bad
 
-    kept = compressed(door, BudgetCompressor(embeddings=Broken(), dedup_threshold=2), LIBRARY)
+    kept = compressed(
+        entry_point, BudgetCompressor(embeddings=Broken(), dedup_threshold=2), LIBRARY
+    )
 
     assert {document.id for document in kept} == {document.id for document in LIBRARY}
 
 
-def test_orderings_of_the_compressor(door: Door) -> None:
+def test_orderings_of_the_compressor(entry_point: EntryPoint) -> None:
     """What the reorder transformer of the community package is used for."""
     documents = [
         Document(prose(9, at), metadata={"relevance_score": 1 - at / 10}, id=str(at))
@@ -279,13 +288,13 @@ def test_orderings_of_the_compressor(door: Door) -> None:
     ]
     compressor = BudgetCompressor(mmr_lambda=1.0, ordering="lost-in-the-middle")
 
-    assert [d.id for d in compressed(door, compressor, documents)] == list("0246531")
+    assert [d.id for d in compressed(entry_point, compressor, documents)] == list("0246531")
     last = BudgetCompressor(mmr_lambda=1.0, ordering="document", top_k=3)
-    assert [d.id for d in compressed(door, last, documents[::-1])] == list("210")
+    assert [d.id for d in compressed(entry_point, last, documents[::-1])] == list("210")
 
 
 @pytest.mark.parametrize("party", ["retriever", "compressor"])
-def test_the_best_document_is_shortened_when_none_fits(door: Door, party: str) -> None:
+def test_the_best_document_is_shortened_when_none_fits(entry_point: EntryPoint, party: str) -> None:
     """A chain must not ask its model with an empty context because one document is long."""
     giant = Document("Parcels leave the depot at nine. " * 400, id="giant")
     owner: Any = (
@@ -294,9 +303,9 @@ def test_the_best_document_is_shortened_when_none_fits(door: Door, party: str) -
         else BudgetCompressor(budget=50)
     )
     kept = (
-        found(door, owner, "when?")
+        found(entry_point, owner, "when?")
         if party == "retriever"
-        else compressed(door, owner, [giant], "when?")
+        else compressed(entry_point, owner, [giant], "when?")
     )
 
     assert len(kept) == 1
@@ -307,7 +316,7 @@ def test_the_best_document_is_shortened_when_none_fits(door: Door, party: str) -
 
 
 @pytest.mark.parametrize("party", ["retriever", "compressor"])
-def test_no_room_for_any_document_is_said(door: Door, party: str) -> None:
+def test_no_room_for_any_document_is_said(entry_point: EntryPoint, party: str) -> None:
     """An empty list without a word looks like a search that found nothing."""
     word = Document("Parcels leave at nine.")
     tight: Any = {"budget": 1, "counter": lambda text: 10 * len(text)}
@@ -315,8 +324,8 @@ def test_no_room_for_any_document_is_said(door: Door, party: str) -> None:
     def ask(*, strict: bool) -> Any:
         if party == "retriever":
             owner = AssembledRetriever(sources={"rag": lambda q: [word]}, strict=strict, **tight)
-            return found(door, owner, "when?")
-        return compressed(door, BudgetCompressor(strict=strict, **tight), [word])
+            return found(entry_point, owner, "when?")
+        return compressed(entry_point, BudgetCompressor(strict=strict, **tight), [word])
 
     with pytest.warns(UserWarning, match="no document fits"):
         assert ask(strict=False) == []
@@ -324,7 +333,7 @@ def test_no_room_for_any_document_is_said(door: Door, party: str) -> None:
         ask(strict=True)
 
 
-def test_ratios_divide_the_budget_and_idle_tokens_are_lent(door: Door) -> None:
+def test_ratios_divide_the_budget_and_idle_tokens_are_lent(entry_point: EntryPoint) -> None:
     """Ratios were ignored: the source with the larger scores took everything."""
     sources = {
         "loud": lambda q: [Candidate(f"loud {prose(20, n)}", 0.9) for n in range(20)],
@@ -335,7 +344,7 @@ def test_ratios_divide_the_budget_and_idle_tokens_are_lent(door: Door) -> None:
         retriever = AssembledRetriever(
             sources=sources, budget=400, ratios={"loud": ratio, "quiet": 1 - ratio}
         )
-        documents = found(door, retriever, "q")
+        documents = found(entry_point, retriever, "q")
         shares[ratio] = sum(d.page_content.startswith("loud") for d in documents) / len(documents)
         report = retriever.last_report
         assert report is not None
@@ -347,7 +356,7 @@ def test_ratios_divide_the_budget_and_idle_tokens_are_lent(door: Door) -> None:
     assert shares[0.9] > 0.7
 
 
-def test_a_text_is_embedded_once(door: Door) -> None:
+def test_a_text_is_embedded_once(entry_point: EntryPoint) -> None:
     """The same passages were embedded again for every question."""
 
     class Counting(WordEmbeddings):
@@ -364,9 +373,9 @@ def test_a_text_is_embedded_once(door: Door) -> None:
         window=8000, sources={"rag": lambda q: LIBRARY}, embeddings=Counting()
     )
     for ask in (
-        lambda: found(door, retriever, "meals"),
-        lambda: compressed(door, compressor, LIBRARY),
-        lambda: door(assembler.invoke, assembler.ainvoke, "meals?"),
+        lambda: found(entry_point, retriever, "meals"),
+        lambda: compressed(entry_point, compressor, LIBRARY),
+        lambda: entry_point(assembler.invoke, assembler.ainvoke, "meals?"),
     ):
         asked.clear()
         for _ in range(3):
@@ -374,20 +383,20 @@ def test_a_text_is_embedded_once(door: Door) -> None:
         assert len(asked) == len({document.page_content for document in LIBRARY})
 
 
-def test_a_giant_is_passed_over_for_what_fits(door: Door) -> None:
+def test_a_giant_is_passed_over_for_what_fits(entry_point: EntryPoint) -> None:
     """One document larger than the budget must not leave it empty."""
     giant = Document(prose(5000), metadata={"relevance_score": 1.0})
-    kept = compressed(door, BudgetCompressor(budget=100), [giant, *LIBRARY[:3]])
+    kept = compressed(entry_point, BudgetCompressor(budget=100), [giant, *LIBRARY[:3]])
 
     assert {document.id for document in kept} == {"d0", "d1", "d2"}
 
 
-def test_nothing_in_nothing_out(door: Door) -> None:
+def test_nothing_in_nothing_out(entry_point: EntryPoint) -> None:
     """An empty retrieval is no error."""
-    assert compressed(door, BudgetCompressor(embeddings=WordEmbeddings()), []) == []
+    assert compressed(entry_point, BudgetCompressor(embeddings=WordEmbeddings()), []) == []
 
 
-def test_the_compressor_drops_into_what_takes_compressors(door: Door) -> None:
+def test_the_compressor_drops_into_what_takes_compressors(entry_point: EntryPoint) -> None:
     """Compression retrievers and pipelines of LangChain take it as it is."""
     pytest.importorskip("langchain_classic")
     from langchain_classic.retrievers import ContextualCompressionRetriever
@@ -397,7 +406,7 @@ def test_the_compressor_drops_into_what_takes_compressors(door: Door) -> None:
     retriever = ContextualCompressionRetriever(
         base_retriever=BM25Retriever(documents=LIBRARY), base_compressor=pipeline
     )
-    documents: list[Document] = door(retriever.invoke, retriever.ainvoke, "meals per day")
+    documents: list[Document] = entry_point(retriever.invoke, retriever.ainvoke, "meals per day")
 
     assert 1 <= len(documents) <= 3
     assert len({d.page_content[:20] for d in documents}) == len(documents)
@@ -430,10 +439,10 @@ def test_what_is_chosen_fits_joined(
     assert kept == len(chosen.candidates)
 
 
-def test_what_is_given_is_never_changed(door: Door) -> None:
+def test_what_is_given_is_never_changed(entry_point: EntryPoint) -> None:
     """Documents are shared with the store they came from."""
     before = copy.deepcopy(LIBRARY)
-    compressed(door, BudgetCompressor(budget=50, embeddings=WordEmbeddings()), LIBRARY)
-    found(door, AssembledRetriever(sources={"rag": lambda q: LIBRARY}, budget=50), "meals")
+    compressed(entry_point, BudgetCompressor(budget=50, embeddings=WordEmbeddings()), LIBRARY)
+    found(entry_point, AssembledRetriever(sources={"rag": lambda q: LIBRARY}, budget=50), "meals")
 
     assert before == LIBRARY

@@ -1,7 +1,7 @@
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # Functions given to LangChain's runnables have parameters that only the chain knows.
-"""What users of this ecosystem have reported of its tools, by kind, held against this door.
+"""What users of this ecosystem have reported of its tools, by kind, held against this entry point.
 
 Each test names the symptom. Those that other files test in full are not repeated here: disorder,
 giants, system and tools, overflow, streaming of recaps, unknown windows, usage.
@@ -58,7 +58,7 @@ from muntin.counting.counters import CounterWarning
 from muntin.testing import check_request
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNT = counter_for(None)
@@ -100,7 +100,9 @@ def test_calls_and_results_stay_together_at_every_budget(history: list[BaseMessa
     assert sendable > len(budgets(history)) / 2
 
 
-def test_a_task_followed_by_tool_rounds_alone_is_summarised_and_stays(door: Door) -> None:
+def test_a_task_followed_by_tool_rounds_alone_is_summarised_and_stays(
+    entry_point: EntryPoint,
+) -> None:
     """With one human message at the start, the recap was never written and the task was gone."""
     read: list[str] = []
 
@@ -112,7 +114,7 @@ def test_a_task_followed_by_tool_rounds_alone_is_summarised_and_stays(door: Door
     for at in range(30):
         history += [call(f"c{at}"), result(f"c{at}", f"{prose(60, at)}\n{fact(at)}")]
     step = compact_messages(budget=1500, summarizer=recap)
-    kept: list[BaseMessage] = door(step.invoke, step.ainvoke, history)
+    kept: list[BaseMessage] = entry_point(step.invoke, step.ainvoke, history)
 
     assert says_task(kept)
     assert len(read) == 1
@@ -224,7 +226,7 @@ def test_decisions_hold_so_that_the_prompt_cache_holds() -> None:
     assert 16 <= sum(share == 1 for share in shares) < 20
 
 
-def test_a_thread_that_only_grows_never_asks_again_for_what_it_has(door: Door) -> None:
+def test_a_thread_that_only_grows_never_asks_again_for_what_it_has(entry_point: EntryPoint) -> None:
     """A recap written again at each step costs a call each step, and says less each time."""
     asked: list[str] = []
 
@@ -239,13 +241,13 @@ def test_a_thread_that_only_grows_never_asks_again_for_what_it_has(door: Door) -
         middleware=[ContextWindowMiddleware(summarizer=recap)],
     )
     start = [*(HumanMessage(prose(60, at)) for at in range(80)), HumanMessage(TASK)]
-    door(agent.invoke, agent.ainvoke, {"messages": start}, {"recursion_limit": 200})
+    entry_point(agent.invoke, agent.ainvoke, {"messages": start}, {"recursion_limit": 200})
 
     assert model.refused == []
     assert len(asked) <= 2
 
 
-def test_a_growing_conversation_stays_current(door: Door) -> None:
+def test_a_growing_conversation_stays_current(entry_point: EntryPoint) -> None:
     """A running summary that is not refreshed answers from old facts only."""
     model = StrictChatModel(window=3000)
     agent: Any = create_agent(
@@ -257,14 +259,14 @@ def test_a_growing_conversation_stays_current(door: Door) -> None:
     config: Any = {"configurable": {"thread_id": "t"}}
     for at in range(40):
         text = f"{prose(50, at)}\n{fact(at)}"
-        door(agent.invoke, agent.ainvoke, {"messages": [("user", text)]}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", text)]}, config)
         sent = model.sent[-1].messages
         assert fact(at) in sent[-1].text
         if at:
             assert fact(at - 1).partition(": ")[2] in "".join(m.text for m in sent)
 
 
-def test_old_passages_do_not_pile_up_in_the_thread(door: Door) -> None:
+def test_old_passages_do_not_pile_up_in_the_thread(entry_point: EntryPoint) -> None:
     """Passages put into the history once are sent, and paid for, for ever."""
     model = StrictChatModel(window=4000)
     assembler = ContextAssembler(
@@ -272,7 +274,7 @@ def test_old_passages_do_not_pile_up_in_the_thread(door: Door) -> None:
     )
     history: list[BaseMessage] = []
     for at in range(10):
-        prompt = door(
+        prompt = entry_point(
             assembler.invoke, assembler.ainvoke, {"question": f"And {at}?", "history": history}
         )
         history += [HumanMessage(f"And {at}?"), model.invoke(prompt)]
@@ -393,7 +395,7 @@ def test_the_package_says_which_extra_is_missing() -> None:
         assert remedy in run.stderr
 
 
-def test_a_long_history_is_read_once(door: Door) -> None:
+def test_a_long_history_is_read_once(entry_point: EntryPoint) -> None:
     """Five thousand messages, one more each turn: only the new one is read."""
     read: list[str] = []
 
@@ -403,9 +405,9 @@ def test_a_long_history_is_read_once(door: Door) -> None:
 
     history: list[BaseMessage] = [HumanMessage(f"Message {at}.") for at in range(5000)]
     assembler = ContextAssembler(budget=100_000, counter=counter)
-    door(assembler.invoke, assembler.ainvoke, {"history": history, "question": TASK})
+    entry_point(assembler.invoke, assembler.ainvoke, {"history": history, "question": TASK})
     first = len(read)
-    door(assembler.invoke, assembler.ainvoke, {"history": history, "question": "And now?"})
+    entry_point(assembler.invoke, assembler.ainvoke, {"history": history, "question": "And now?"})
 
     assert first <= 5005  # the counter itself is tried once
     assert len(read) - first <= 2

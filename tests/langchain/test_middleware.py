@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 SYSTEM = "You audit payments and answer briefly."
 LIMIT = {"recursion_limit": 500}
 
 
 def run(
-    door: Door,
+    entry_point: EntryPoint,
     model: StrictChatModel,
     middleware: AgentMiddleware[Any, Any, Any] | list[AgentMiddleware[Any, Any, Any]],
     *,
@@ -74,7 +74,7 @@ def run(
         middleware=middleware if isinstance(middleware, list) else [middleware],
         **more,
     )
-    return door(
+    return entry_point(
         agent.invoke, agent.ainvoke, {"messages": list(messages)}, {**LIMIT, **(config or {})}
     )
 
@@ -88,12 +88,12 @@ def decisions(model: StrictChatModel) -> int:
 # --- the scenarios -------------------------------------------------------------------------------
 
 
-def test_giant_results_are_stored_shortened_and_can_be_read_back(door: Door) -> None:
+def test_giant_results_are_stored_shortened_and_can_be_read_back(entry_point: EntryPoint) -> None:
     """One log file must neither end the run nor be gone."""
     giant = prose(60_000) + "\n" + fact(1)
     model = StrictChatModel(window=8000, replies=rounds(2))
     middleware = ContextWindowMiddleware()
-    done = run(door, model, middleware, answer=lambda key: f"{key}\n{giant}")
+    done = run(entry_point, model, middleware, answer=lambda key: f"{key}\n{giant}")
     first: Any = done["messages"][2]
 
     assert model.refused == []
@@ -106,7 +106,7 @@ def test_giant_results_are_stored_shortened_and_can_be_read_back(door: Door) -> 
     assert fact(1) in read
 
 
-def test_the_model_can_read_the_rest_by_itself(door: Door) -> None:
+def test_the_model_can_read_the_rest_by_itself(entry_point: EntryPoint) -> None:
     """The tool is offered, its schema is charged, and its answers are not shortened again."""
     giant = prose(60_000) + "\nthe code is 4711\n" + prose(60_000, 1)
     asked: list[AIMessage] = []
@@ -125,17 +125,17 @@ def test_the_model_can_read_the_rest_by_itself(door: Door) -> None:
         return last.text
 
     model = StrictChatModel(window=8000, replies=reply)
-    done = run(door, model, ContextWindowMiddleware(), answer=lambda key: giant)
+    done = run(entry_point, model, ContextWindowMiddleware(), answer=lambda key: giant)
 
     assert len(asked) == 1
     assert "the code is 4711" in done["messages"][-1].text
 
 
-def test_twenty_parallel_results_share_the_window(door: Door) -> None:
+def test_twenty_parallel_results_share_the_window(entry_point: EntryPoint) -> None:
     """Each is small enough alone; together they are six times the window."""
     model = StrictChatModel(window=16_000, replies=rounds(2, at_once=20))
     done = run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(),
         answer=lambda key: prose(4000, len(key)) + f"\n{key}: {fact(1)}",
@@ -161,22 +161,24 @@ def test_twenty_parallel_results_share_the_window(door: Door) -> None:
 )
 @pytest.mark.parametrize("window", [8000, 1200])
 def test_a_history_in_disorder_is_sent_in_order(
-    door: Door, history: list[BaseMessage], provider: Any, window: int
+    entry_point: EntryPoint, history: list[BaseMessage], provider: Any, window: int
 ) -> None:
     """Such threads are stored everywhere, and every later request of theirs fails."""
     model = StrictChatModel(window=window, provider=provider)
     given = [HumanMessage(TASK), *history, HumanMessage("Go on.")]
-    done = run(door, model, ContextWindowMiddleware(read_back=False), messages=given)
+    done = run(entry_point, model, ContextWindowMiddleware(read_back=False), messages=given)
 
     assert model.refused == []
     assert [message.text for message in done["messages"][:-1]] == [m.text for m in given]
 
 
-def test_sixty_rounds_in_a_window_of_twenty(door: Door) -> None:
+def test_sixty_rounds_in_a_window_of_twenty(entry_point: EntryPoint) -> None:
     """Long runs are where everything goes wrong at once."""
     model = StrictChatModel(window=32_000, replies=rounds(60))
     middleware = ContextWindowMiddleware()
-    done = run(door, model, middleware, answer=lambda key: prose(1500, len(key) + int(key[1:-2])))
+    done = run(
+        entry_point, model, middleware, answer=lambda key: prose(1500, len(key) + int(key[1:-2]))
+    )
 
     assert model.refused == []
     assert all(says_task(request.messages) for request in model.sent)
@@ -189,7 +191,7 @@ def test_sixty_rounds_in_a_window_of_twenty(door: Door) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_each_decision_asks_for_at_most_one_recap(door: Door, fails: bool) -> None:  # noqa: FBT001 - drawn by pytest
+def test_each_decision_asks_for_at_most_one_recap(entry_point: EntryPoint, fails: bool) -> None:  # noqa: FBT001 - drawn by pytest
     """A recap costs a call; one that fails must cost neither the run nor a call at each step."""
     asked: list[str] = []
 
@@ -201,7 +203,7 @@ def test_each_decision_asks_for_at_most_one_recap(door: Door, fails: bool) -> No
 
     model = StrictChatModel(window=16_000, replies=rounds(30))
     done = run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(summarizer=recap),
         answer=lambda key: prose(900, len(key) + int(key[1:-2])),
@@ -215,7 +217,9 @@ def test_each_decision_asks_for_at_most_one_recap(door: Door, fails: bool) -> No
     assert told != fails
 
 
-def test_a_model_as_summariser_stays_off_the_screen_and_in_its_window(door: Door) -> None:
+def test_a_model_as_summariser_stays_off_the_screen_and_in_its_window(
+    entry_point: EntryPoint,
+) -> None:
     """Tokens of a recap must not stream to the user, and its prompt must not overflow."""
     writer = StrictChatModel(window=3000, replies=["All was looked through."])
     model = StrictChatModel(window=16_000, replies=rounds(30))
@@ -230,7 +234,7 @@ def test_a_model_as_summariser_stays_off_the_screen_and_in_its_window(door: Door
         parts = agent.astream(given, LIMIT, stream_mode="messages")
         return [part.text async for part, _ in parts if part.type.startswith("AI")]
 
-    if door.name == "sync":
+    if entry_point.name == "sync":
         stream = agent.stream(given, LIMIT, stream_mode="messages")
         seen = [part.text for part, _ in stream if part.type.startswith("AI")]
     else:
@@ -274,7 +278,7 @@ def test_a_resumed_thread_goes_on_where_it_was(tmp_path: Path) -> None:
     assert list(done) == ["messages"]
 
 
-def test_a_resumed_thread_goes_on_in_the_async_door_too(tmp_path: Path) -> None:
+def test_a_resumed_thread_goes_on_in_the_async_entry_point_too(tmp_path: Path) -> None:
     """The async saver is another implementation."""
     aio = pytest.importorskip("langgraph.checkpoint.sqlite.aio")
     config = {"configurable": {"thread_id": "t1"}, **LIMIT}
@@ -326,12 +330,12 @@ def test_system_prompt_and_tools_count() -> None:
     assert says_task(model.sent[0].messages)
 
 
-def test_what_cannot_fit_is_a_typed_error_before_anything_is_sent(door: Door) -> None:
+def test_what_cannot_fit_is_a_typed_error_before_anything_is_sent(entry_point: EntryPoint) -> None:
     """Better to name what is too large than to let the provider say so."""
     model = StrictChatModel(window=1000)
 
     with pytest.raises(ContextWindowExceeded) as caught:
-        run(door, model, ContextWindowMiddleware(), messages=[HumanMessage(prose(2000))])
+        run(entry_point, model, ContextWindowMiddleware(), messages=[HumanMessage(prose(2000))])
     assert "newest user message" in caught.value.parts
     assert model.sent == []
 
@@ -343,7 +347,7 @@ class Answer(BaseModel):
     second: str
 
 
-def test_the_schema_of_the_answer_counts(door: Door) -> None:
+def test_the_schema_of_the_answer_counts(entry_point: EntryPoint) -> None:
     """A structured answer costs its schema, as a tool or as a response format."""
     schema = type("Answer", (Answer,), {"__doc__": "The two payments. " + prose(500)})
     answer = AIMessage(
@@ -357,7 +361,7 @@ def test_the_schema_of_the_answer_counts(door: Door) -> None:
     ):
         model = StrictChatModel(window=3000, replies=[reply])
         done = run(
-            door,
+            entry_point,
             model,
             ContextWindowMiddleware(),
             messages=[*talk, HumanMessage(TASK)],
@@ -367,30 +371,30 @@ def test_the_schema_of_the_answer_counts(door: Door) -> None:
         assert done["structured_response"].first == "1"
 
 
-def test_an_unknown_window_is_an_error_that_says_what_to_give(door: Door) -> None:
+def test_an_unknown_window_is_an_error_that_says_what_to_give(entry_point: EntryPoint) -> None:
     """An assumed window of 170,000 never triggers where 64,000 are there."""
     model = StrictChatModel(says_window=False)
 
     with pytest.raises(ConfigurationError, match="the context window of 'o200k_base' is unknown"):
-        run(door, model, ContextWindowMiddleware())
-    assert run(door, model, ContextWindowMiddleware(window=8000))["messages"]
+        run(entry_point, model, ContextWindowMiddleware())
+    assert run(entry_point, model, ContextWindowMiddleware(window=8000))["messages"]
     for wrong in ({"target": 0.0}, {"max_tokens": 0}, {"max_result_tokens": 0}):
         with pytest.raises(ConfigurationError):
             ContextWindowMiddleware(**wrong)  # pyright: ignore[reportArgumentType] - one of each
 
 
-def test_usage_corrects_the_count(door: Door) -> None:
+def test_usage_corrects_the_count(entry_point: EntryPoint) -> None:
     """A vocabulary that needs a third more tokens overruns a window counted with another."""
     model = StrictChatModel(window=8000, max_tokens=500, scale=1.3, replies=rounds(30))
     middleware = ContextWindowMiddleware()
-    run(door, model, middleware, answer=lambda key: prose(500, len(key) + int(key[1:-2])))
+    run(entry_point, model, middleware, answer=lambda key: prose(500, len(key) + int(key[1:-2])))
 
     assert model.refused == []
     assert max(request.tokens for request in model.sent) > 6000
     assert middleware._keeper.lessons.ratio("o200k_base") == pytest.approx(1.3, abs=0.02)
 
 
-def test_usage_without_cached_tokens_does_not_double_the_budget(door: Door) -> None:
+def test_usage_without_cached_tokens_does_not_double_the_budget(entry_point: EntryPoint) -> None:
     """Some providers leave cached tokens out of what they report."""
     model = StrictChatModel(window=8000, scale=1.0, replies=["Done."])
     middleware = ContextWindowMiddleware()
@@ -401,47 +405,47 @@ def test_usage_without_cached_tokens_does_not_double_the_budget(door: Door) -> N
     assert middleware._keeper.facts(ModelFacts.of(model)).budget == 5000
 
 
-def test_one_smaller_request_after_a_refusal_for_its_size(door: Door) -> None:
+def test_one_smaller_request_after_a_refusal_for_its_size(entry_point: EntryPoint) -> None:
     """Where the count is wrong and nothing was learned yet, one retry saves the run."""
     model = StrictChatModel(window=8000, max_tokens=500, scale=1.6)
     talk = [HumanMessage(prose(60, at)) for at in range(110)]
-    done = run(door, model, ContextWindowMiddleware(), messages=[*talk, HumanMessage(TASK)])
+    done = run(entry_point, model, ContextWindowMiddleware(), messages=[*talk, HumanMessage(TASK)])
 
     assert len(model.refused) == 1
     assert len(model.sent) == 1
     assert done["messages"][-1].text == "OK."
 
 
-def test_a_second_refusal_is_raised(door: Door) -> None:
+def test_a_second_refusal_is_raised(entry_point: EntryPoint) -> None:
     """One retry, not a loop."""
     model = StrictChatModel(window=600, max_tokens=100)
     middleware = ContextWindowMiddleware(window=8000, budget=8000)
     talk = [HumanMessage(prose(60, at)) for at in range(20)]
 
     with pytest.raises(BadRequestError):
-        run(door, model, middleware, messages=[*talk, HumanMessage(prose(700))])
+        run(entry_point, model, middleware, messages=[*talk, HumanMessage(prose(700))])
     assert len(model.refused) <= 2
 
 
-def test_other_errors_pass_through_at_once(door: Door) -> None:
+def test_other_errors_pass_through_at_once(entry_point: EntryPoint) -> None:
     """A rate limit is not a reason to cut a conversation."""
     model = StrictChatModel(replies=[BadRequestError("rate limit: too many tokens per minute")])
 
     with pytest.raises(BadRequestError, match="rate limit"):
-        run(door, model, ContextWindowMiddleware())
+        run(entry_point, model, ContextWindowMiddleware())
     assert len(model.sent) == 1
 
 
 # --- others in the same agent --------------------------------------------------------------------
 
 
-def test_a_todo_list_survives(door: Door) -> None:
+def test_a_todo_list_survives(entry_point: EntryPoint) -> None:
     """A plan made forty rounds ago is still the plan."""
     todos: Any = [{"content": "Compare both payment ids", "status": "in_progress"}]
     plan = AIMessage("", tool_calls=[{"name": "write_todos", "args": {"todos": todos}, "id": "p"}])
     model = StrictChatModel(window=12_000, replies=[plan, *rounds(30)])
     run(
-        door,
+        entry_point,
         model,
         [TodoListMiddleware(), ContextWindowMiddleware()],
         answer=lambda key: prose(500, len(key) + int(key[1:-2])),
@@ -454,7 +458,7 @@ def test_a_todo_list_survives(door: Door) -> None:
     )
 
 
-def test_a_tool_that_returns_a_command_is_capped_too(door: Door) -> None:
+def test_a_tool_that_returns_a_command_is_capped_too(entry_point: EntryPoint) -> None:
     """Tools that update the state bring their message along in the update."""
 
     def look_up(key: str) -> Command[Any]:
@@ -464,7 +468,7 @@ def test_a_tool_that_returns_a_command_is_capped_too(door: Door) -> None:
 
     model = StrictChatModel(window=8000, replies=rounds(1))
     done = run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(),
         tools=[StructuredTool.from_function(look_up)],
@@ -491,7 +495,10 @@ def test_an_image_in_a_result_stays() -> None:
 
 
 @pytest.mark.parametrize("read_back", [False, True])
-def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool) -> None:  # noqa: FBT001 - drawn by pytest
+def test_two_of_them_stand_in_one_agent_by_two_names(
+    entry_point: EntryPoint,
+    read_back: bool,  # noqa: FBT001 - parametrised
+) -> None:
     """LangChain refuses two middleware of one name, and a state two values for one key."""
     store = ToolResultStore.in_memory()
     outer = ContextWindowMiddleware(budget=6000, store=store)
@@ -506,7 +513,7 @@ def test_two_of_them_stand_in_one_agent_by_two_names(door: Door, read_back: bool
         checkpointer=InMemorySaver(),
     )
     config: Any = {"configurable": {"thread_id": "t1"}, **LIMIT}
-    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    done = entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
 
     assert (outer.name, inner.name) == ("ContextWindowMiddleware", "the inner one")
     assert model.refused == []
@@ -537,7 +544,7 @@ def test_a_message_edited_in_the_state_is_sent_as_it_is_now() -> None:
     assert len(done["messages"]) == 26
 
 
-def test_listeners_are_told_of_decisions(door: Door) -> None:
+def test_listeners_are_told_of_decisions(entry_point: EntryPoint) -> None:
     """A trace shows when a conversation was folded, and why each message went."""
 
     class Listener(BaseCallbackHandler):
@@ -551,7 +558,7 @@ def test_listeners_are_told_of_decisions(door: Door) -> None:
     listener = Listener()
     model = StrictChatModel(window=6000, replies=rounds(12))
     run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(),
         answer=lambda key: prose(500, len(key) + int(key[1:-2])),
@@ -562,12 +569,12 @@ def test_listeners_are_told_of_decisions(door: Door) -> None:
     assert listener.reports[0]["kind"] == "conversation"
 
 
-def test_a_failing_summariser_object_is_asked_once_per_decision(door: Door) -> None:
+def test_a_failing_summariser_object_is_asked_once_per_decision(entry_point: EntryPoint) -> None:
     """Whatever kind of summariser fails."""
     failing = FailingSummarizer()
     model = StrictChatModel(window=6000, replies=rounds(12))
     run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(summarizer=failing),
         answer=lambda key: prose(500, len(key) + int(key[1:-2])),
@@ -578,7 +585,7 @@ def test_a_failing_summariser_object_is_asked_once_per_decision(door: Door) -> N
 
 
 @pytest.mark.filterwarnings("ignore::muntin.counting.counters.CounterWarning")
-def test_thinking_of_the_round_in_flight_is_sent_whole(door: Door) -> None:
+def test_thinking_of_the_round_in_flight_is_sent_whole(entry_point: EntryPoint) -> None:
     """Older models refuse a round in flight without its thinking, and take it behind any prefix."""
 
     def thinking(at: int) -> AIMessage:
@@ -599,7 +606,7 @@ def test_thinking_of_the_round_in_flight_is_sent_whole(door: Door) -> None:
         replies=[*(thinking(at) for at in range(14)), "Done."],
     )
     run(
-        door,
+        entry_point,
         model,
         ContextWindowMiddleware(),
         answer=lambda key: prose(500, len(key) + int(key[1:-2])),

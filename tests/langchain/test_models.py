@@ -25,7 +25,7 @@ from muntin import WindowBudgetConfig
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 FIELDS: dict[str, Any] = {f"field_number_{at}": (str, ...) for at in range(150)}
 LARGE: Any = create_model("LARGE", **FIELDS)
@@ -52,7 +52,7 @@ WRAPS: dict[str, Callable[[StrictChatModel], Any]] = {
 
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
 def test_a_wrapped_model_is_sent_no_more_than_its_window_holds(
-    door: Door, wrap: Callable[[StrictChatModel], Any]
+    entry_point: EntryPoint, wrap: Callable[[StrictChatModel], Any]
 ) -> None:
     """Whatever is bound to a model is sent with every request, schemas of answers among it."""
     model = StrictChatModel(window=6000, max_tokens=500)
@@ -63,7 +63,7 @@ def test_a_wrapped_model_is_sent_no_more_than_its_window_holds(
         compact_messages(model=wrapped, budget=4000),
     ):
         chain: Any = short | wrapped
-        door(chain.invoke, chain.ainvoke, TALK)
+        entry_point(chain.invoke, chain.ainvoke, TALK)
 
     assert model.refused == []
     assert all(len(sent.messages) > 10 for sent in model.sent)

@@ -45,7 +45,7 @@ from muntin.testing import check_request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 COUNT = counter_for(None)
 TALK: list[BaseMessage] = [
@@ -65,24 +65,24 @@ TALK: list[BaseMessage] = [
 # --- compact_messages ----------------------------------------------------------------------------
 
 
-def test_it_can_be_called_and_curried(door: Door) -> None:
+def test_it_can_be_called_and_curried(entry_point: EntryPoint) -> None:
     """People use `trim_messages` both ways."""
     step = compact_messages(budget=400)
-    kept: list[BaseMessage] = door(step.invoke, step.ainvoke, TALK)
+    kept: list[BaseMessage] = entry_point(step.invoke, step.ainvoke, TALK)
 
     assert kept == compact_messages(TALK, budget=400)
     assert count_messages(kept, counter=COUNT) <= 400
     assert (kept[0], kept[-1]) == (TALK[0], TALK[-1])
 
 
-def test_it_stands_in_a_chain(door: Door) -> None:
+def test_it_stands_in_a_chain(entry_point: EntryPoint) -> None:
     """Between a prompt and a model, it takes what prompts give."""
     model = StrictChatModel(window=1000, replies=["In March."])
     prompt = ChatPromptTemplate.from_messages(
         [("system", "Be brief."), MessagesPlaceholder("history"), ("human", "{question}")]
     )
     chain = prompt | compact_messages(model=model) | model
-    reply = door(chain.invoke, chain.ainvoke, {"history": TALK[1:], "question": TASK})
+    reply = entry_point(chain.invoke, chain.ainvoke, {"history": TALK[1:], "question": TASK})
 
     assert reply.text == "In March."
     assert says_task(model.sent[0].messages)
@@ -161,26 +161,28 @@ def graph(model: StrictChatModel, **more: Any) -> Any:
     return made.compile(checkpointer=InMemorySaver())
 
 
-def test_a_node_leaves_the_history_alone(door: Door) -> None:
+def test_a_node_leaves_the_history_alone(entry_point: EntryPoint) -> None:
     """What is sent is written beside the conversation, never over it."""
     model = StrictChatModel(window=1000)
     compiled = graph(model)
     config: Any = {"configurable": {"thread_id": "t1"}}
-    done = door(compiled.invoke, compiled.ainvoke, {"messages": TALK}, config)
+    done = entry_point(compiled.invoke, compiled.ainvoke, {"messages": TALK}, config)
 
     assert len(done["messages"]) == len(TALK) + 1
     assert model.refused == []
     assert says_task(model.sent[0].messages)
 
 
-def test_requests_of_a_node_only_grow_between_decisions(door: Door) -> None:
+def test_requests_of_a_node_only_grow_between_decisions(entry_point: EntryPoint) -> None:
     """The decision is in the state, so the prompt cache holds over many turns."""
     model = StrictChatModel(window=2000)
     compiled = graph(model, system_prompt="Be brief.")
     config: Any = {"configurable": {"thread_id": "t1"}}
-    door(compiled.invoke, compiled.ainvoke, {"messages": TALK[1:]}, config)
+    entry_point(compiled.invoke, compiled.ainvoke, {"messages": TALK[1:]}, config)
     for at in range(6):
-        door(compiled.invoke, compiled.ainvoke, {"messages": [("user", f"And {at}?")]}, config)
+        entry_point(
+            compiled.invoke, compiled.ainvoke, {"messages": [("user", f"And {at}?")]}, config
+        )
     sent = [request.messages for request in model.sent]
 
     assert model.refused == []
@@ -188,7 +190,7 @@ def test_requests_of_a_node_only_grow_between_decisions(door: Door) -> None:
     assert all(shared_prefix(a, b) == 1 for a, b in itertools.pairwise(sent))
 
 
-def test_the_node_is_a_hook_before_the_model(door: Door) -> None:
+def test_the_node_is_a_hook_before_the_model(entry_point: EntryPoint) -> None:
     """Agents of LangGraph's first kind take it as their `pre_model_hook`."""
     prebuilt: Any = importlib.import_module("langgraph.prebuilt")
 
@@ -200,7 +202,7 @@ def test_the_node_is_a_hook_before_the_model(door: Door) -> None:
             model, [look_up], pre_model_hook=context_window_node(model.bind_tools([look_up]))
         )
     given = {"messages": [("user", TASK)]}
-    done = door(agent.invoke, agent.ainvoke, given, {"recursion_limit": 200})
+    done = entry_point(agent.invoke, agent.ainvoke, given, {"recursion_limit": 200})
 
     assert model.refused == []
     assert all(says_task(request.messages) for request in model.sent)
@@ -263,30 +265,30 @@ class Kept(BaseChatMessageHistory):
         self.messages.clear()
 
 
-def reading(door: Door, history: BaseChatMessageHistory) -> list[BaseMessage]:
-    """Read a history through one of its two doors."""
-    return door(lambda: history.messages, history.aget_messages)
+def reading(entry_point: EntryPoint, history: BaseChatMessageHistory) -> list[BaseMessage]:
+    """Read a history through one of its two entry points."""
+    return entry_point(lambda: history.messages, history.aget_messages)
 
 
-def test_a_history_reads_short_and_keeps_everything(door: Door) -> None:
+def test_a_history_reads_short_and_keeps_everything(entry_point: EntryPoint) -> None:
     """Reading compacts; what is stored stays stored."""
     writer = StrictChatModel(window=4000, replies=["Many orders are on their way."])
     short = CompactingChatMessageHistory(
         Kept(), summarizer=writer, keep_recent=2, trigger_tokens=200
     )
-    door(short.add_messages, short.aadd_messages, TALK[1:])
-    messages = reading(door, short)
+    entry_point(short.add_messages, short.aadd_messages, TALK[1:])
+    messages = reading(entry_point, short)
 
     assert messages[0].text == "[Recap] Many orders are on their way."
     assert messages[-1].text == TASK
     assert len(short.inner.messages) == len(TALK) - 1
     assert short.last_outcome is not None
     assert len(writer.sent) == 1
-    door(short.clear, short.aclear)
+    entry_point(short.clear, short.aclear)
     assert short.inner.messages == []
 
 
-def test_a_failing_recap_loses_nothing(door: Door) -> None:
+def test_a_failing_recap_loses_nothing(entry_point: EntryPoint) -> None:
     """Then the whole history is read, and the next reading tries again."""
 
     def fails(text: str, instruction: str) -> str:
@@ -295,7 +297,7 @@ def test_a_failing_recap_loses_nothing(door: Door) -> None:
     compactor = HistoryCompactor(fails, keep_recent=2, trigger_tokens=200)
     short = CompactingChatMessageHistory(Kept(), compactor=compactor)
     short.add_messages(TALK[1:])
-    assert reading(door, short) == TALK[1:]
+    assert reading(entry_point, short) == TALK[1:]
 
 
 @pytest.mark.parametrize(
@@ -331,15 +333,15 @@ def test_a_chain_with_message_history_takes_it() -> None:
     assert short.inner.messages[-2].text == TASK
 
 
-def test_a_summariser_never_exceeds_its_window(door: Door) -> None:
+def test_a_summariser_never_exceeds_its_window(entry_point: EntryPoint) -> None:
     """The text it is given may be a hundred times its window."""
     writer = StrictChatModel(window=2000, max_tokens=200, replies=["Short."])
     summarizer = ModelSummarizer(writer)
     request = SummaryRequest(text=prose(20_000), instruction="Shorten.", max_tokens=100)
 
-    assert door(summarizer.answer, summarizer.aanswer, request) == "Short."
+    assert entry_point(summarizer.answer, summarizer.aanswer, request) == "Short."
     one_word = SummaryRequest(text="x" * 60_000, instruction="Shorten.", max_tokens=100)
-    assert door(summarizer.answer, summarizer.aanswer, one_word) == "Short."
+    assert entry_point(summarizer.answer, summarizer.aanswer, one_word) == "Short."
     assert writer.refused == []
     assert summarizer.context_window == 2000
     assert ModelSummarizer(StrictChatModel(says_window=False)).context_window is None

@@ -19,18 +19,18 @@ from langchain_muntin import ContextWindowMiddleware
 from langchain_muntin.testing import StrictChatModel
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 @pytest.mark.parametrize("scale", [1.2, 2.0, 3.5])
-def test_one_refusal_teaches_how_much_fits(door: Door, scale: float) -> None:
+def test_one_refusal_teaches_how_much_fits(entry_point: EntryPoint, scale: float) -> None:
     """Two refusals in a row end the run, and one at each step costs a request each."""
     model = StrictChatModel(window=8000, max_tokens=500, scale=scale)
     middleware = ContextWindowMiddleware()
     agent: Any = create_agent(model, middleware=[middleware])
     talk = [*(HumanMessage(prose(60, at)) for at in range(105)), HumanMessage(TASK)]
     for _ in range(2):
-        door(agent.invoke, agent.ainvoke, {"messages": talk})
+        entry_point(agent.invoke, agent.ainvoke, {"messages": talk})
 
     assert len(model.refused) == 1
     assert len(model.sent) == 2
@@ -52,7 +52,9 @@ class Charging(StrictChatModel):
 
 
 @pytest.mark.parametrize("charges", [1200, 2400, 60_000])
-def test_what_was_charged_once_refuses_nothing_that_fits(door: Door, charges: int) -> None:
+def test_what_was_charged_once_refuses_nothing_that_fits(
+    entry_point: EntryPoint, charges: int
+) -> None:
     """A search that the provider ran was charged with the prompt; the window is what it was."""
     model = Charging(window=16_000, charges=charges)
     agent: Any = create_agent(
@@ -60,13 +62,13 @@ def test_what_was_charged_once_refuses_nothing_that_fits(door: Door, charges: in
     )
     config = {"configurable": {"thread_id": "t1"}}
     for question in (prose(660), prose(9000)):
-        door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(question)]}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(question)]}, config)
 
     assert len(model.sent) == 2
     assert model.sent[1].messages[-1].text == prose(9000)
 
 
-def test_a_limit_that_a_refusal_names_is_remembered(door: Door) -> None:
+def test_a_limit_that_a_refusal_names_is_remembered(entry_point: EntryPoint) -> None:
     """A server that was started with a smaller window refuses every request of the told size."""
     model = StrictChatModel(window=512, says_window=False)
     agent: Any = create_agent(
@@ -74,7 +76,9 @@ def test_a_limit_that_a_refusal_names_is_remembered(door: Door) -> None:
     )
     config = {"configurable": {"thread_id": "t1"}}
     for at in range(40):
-        door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(prose(40, at))]}, config)
+        entry_point(
+            agent.invoke, agent.ainvoke, {"messages": [HumanMessage(prose(40, at))]}, config
+        )
 
     assert len(model.sent) == 40
     assert len(model.refused) == 1
@@ -102,7 +106,9 @@ class RefusingOnce(StrictChatModel):
         "input is too long for the model (trace 4711)",
     ],
 )
-def test_a_refusal_without_a_limit_costs_a_quarter_and_only_once(door: Door, text: str) -> None:
+def test_a_refusal_without_a_limit_costs_a_quarter_and_only_once(
+    entry_point: EntryPoint, text: str
+) -> None:
     """An error code read as the limit left 669 of 25,809 tokens, and so in every later request."""
     model = RefusingOnce(window=60_000, text=text)
     agent: Any = create_agent(
@@ -111,7 +117,7 @@ def test_a_refusal_without_a_limit_costs_a_quarter_and_only_once(door: Door, tex
     config = {"configurable": {"thread_id": "t1"}}
     talk = [HumanMessage(prose(600, at)) for at in range(20)]
     for messages in (talk, [HumanMessage(TASK)], [HumanMessage(TASK)]):
-        door(agent.invoke, agent.ainvoke, {"messages": messages}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, config)
 
     whole, cut, after = (request.tokens for request in model.sent)
     assert len(model.refused) == 1
@@ -134,7 +140,7 @@ class Binding(StrictChatModel):
         return super()._answer(messages, kwargs)
 
 
-def test_a_refusal_of_signed_thinking_is_answered_without_it(door: Door) -> None:
+def test_a_refusal_of_signed_thinking_is_answered_without_it(entry_point: EntryPoint) -> None:
     """The thread would be dead: every later request sends the same block."""
     model = Binding(window=8000, provider="anthropic")
     agent: Any = create_agent(
@@ -144,7 +150,7 @@ def test_a_refusal_of_signed_thinking_is_answered_without_it(door: Door) -> None
     thought: Any = {"type": "thinking", "thinking": "Hm.", "signature": "s1"}
     answer = AIMessage([thought, {"type": "text", "text": "Here."}])
     for messages in ([HumanMessage("Look."), answer, HumanMessage(TASK)], [HumanMessage(TASK)]):
-        door(agent.invoke, agent.ainvoke, {"messages": messages}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, config)
 
     assert len(model.refused) == 1
     assert len(model.sent) == 2
@@ -162,7 +168,9 @@ class Cutting(StrictChatModel):
 
 
 @pytest.mark.filterwarnings("ignore::muntin.adapting.TruncatedByServer")
-def test_a_server_that_cuts_in_silence_teaches_its_limit_and_no_ratio(door: Door) -> None:
+def test_a_server_that_cuts_in_silence_teaches_its_limit_and_no_ratio(
+    entry_point: EntryPoint,
+) -> None:
     """Read as a ratio, the report made every later prompt larger instead of smaller."""
     model = Cutting(window=60_000)
     middleware = ContextWindowMiddleware()
@@ -170,7 +178,7 @@ def test_a_server_that_cuts_in_silence_teaches_its_limit_and_no_ratio(door: Door
     config = {"configurable": {"thread_id": "t1"}}
     talk = [HumanMessage(prose(600, at)) for at in range(20)]
     for messages in (talk, *([HumanMessage(TASK)] for _ in range(3))):
-        door(agent.invoke, agent.ainvoke, {"messages": messages}, config)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, config)
 
     first, second, third, fourth = (request.tokens for request in model.sent)
     assert min(first, second) > 8192

@@ -42,7 +42,7 @@ from muntin import (
 )
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 LIMIT: Any = {"recursion_limit": 500}
 CHAT: list[Any] = [
@@ -90,7 +90,7 @@ def test_a_store_in_memory_in_a_pickle_is_a_copy_with_its_limits() -> None:
     assert back.records.put("a", b"two", expected=version) != version
 
 
-def test_a_fit_and_a_middleware_with_a_store_can_be_pickled(door: Door) -> None:
+def test_a_fit_and_a_middleware_with_a_store_can_be_pickled(entry_point: EntryPoint) -> None:
     """Clusters move them between processes."""
     fitted = fit_messages(CHAT, budget=600)
     back = pickle.loads(pickle.dumps(fitted))
@@ -102,7 +102,7 @@ def test_a_fit_and_a_middleware_with_a_store_can_be_pickled(door: Door) -> None:
     again = pickle.loads(pickle.dumps(ContextWindowMiddleware(window=8000, store=store)))
     assert again.store.get(key) == "kept"
     agent: Any = create_agent(StrictChatModel(window=8000), middleware=[again])
-    assert door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]})["messages"]
+    assert entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]})["messages"]
 
 
 # --- notebooks and traces ------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_prompt_context_and_fit_show_their_report_in_a_notebook() -> None:
         assert "</table>" in one._repr_html_()
 
 
-def test_reports_are_in_the_trace_of_a_run(door: Door) -> None:
+def test_reports_are_in_the_trace_of_a_run(entry_point: EntryPoint) -> None:
     """Traces keep custom events: who looks at a bad answer finds why a passage was not there."""
     seen: dict[str, list[Any]] = {}
 
@@ -133,14 +133,14 @@ def test_reports_are_in_the_trace_of_a_run(door: Door) -> None:
 
     config: Any = {**LIMIT, "callbacks": [Tracer()]}
     assembler = ContextAssembler(window=4000, sources={"rag": lambda question: ["80 grams."]})
-    door(assembler.invoke, assembler.ainvoke, "letters?", config)
+    entry_point(assembler.invoke, assembler.ainvoke, "letters?", config)
     model = StrictChatModel(window=6000, replies=rounds(10))
     agent: Any = create_agent(
         model,
         tools=[tool(lambda key: prose(600, int(key[1:-2])))],
         middleware=[ContextWindowMiddleware()],
     )
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, config)
 
     assert [one["kind"] for one in seen["muntin.assembly"]] == ["context"]
     assert len(seen["muntin.request"]) == 11
@@ -231,7 +231,7 @@ def test_a_budget_is_an_int_at_every_entry_point(given: dict[str, Any]) -> None:
         AssembledRetriever(sources=lambda question: ["a"])
 
 
-def test_every_text_is_embedded_once(door: Door) -> None:
+def test_every_text_is_embedded_once(entry_point: EntryPoint) -> None:
     """Passages come again with every question, and each costs a request."""
     embedded: list[str] = []
 
@@ -248,7 +248,7 @@ def test_every_text_is_embedded_once(door: Door) -> None:
     for made in makers:
         embedded.clear()
         for question in ("which ledger?", "which vendor?", "which ledger?"):
-            door(made.invoke, made.ainvoke, question)
+            entry_point(made.invoke, made.ainvoke, question)
         assert sorted(embedded) == sorted(one.page_content for one in passages)
 
 

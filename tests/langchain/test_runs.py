@@ -32,7 +32,7 @@ from muntin import CallableSource, ContextBuilder, ContextConfig, ContextSource
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 class Asking(ContextSource):
@@ -52,7 +52,7 @@ async def aask(query: Any) -> Any:
     return [interrupt("Which book?")]
 
 
-def in_graph(plain: Callable[[Any], str], twin: Any, door: Door) -> Any:
+def in_graph(plain: Callable[[Any], str], twin: Any, entry_point: EntryPoint) -> Any:
     """Run a function as the only node of a graph, pause, answer, and return both states."""
 
     def node(state: Any) -> Any:
@@ -62,12 +62,12 @@ def in_graph(plain: Callable[[Any], str], twin: Any, door: Door) -> Any:
         return {"messages": [AIMessage(await twin(state["messages"]))]}
 
     graph = StateGraph(MessagesState)
-    graph.add_node("node", node if door.name == "sync" else anode)
+    graph.add_node("node", node if entry_point.name == "sync" else anode)
     graph.add_edge(START, "node")
     made: Any = graph.compile(checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "1"}}
-    paused = door(made.invoke, made.ainvoke, {"messages": [HumanMessage("meals?")]}, config)
-    done = door(made.invoke, made.ainvoke, Command(resume="The red one."), config)
+    paused = entry_point(made.invoke, made.ainvoke, {"messages": [HumanMessage("meals?")]}, config)
+    done = entry_point(made.invoke, made.ainvoke, Command(resume="The red one."), config)
     return paused, done["messages"][-1].text
 
 
@@ -88,20 +88,22 @@ PAUSING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("sources", PAUSING.values(), ids=PAUSING)
-def test_a_source_may_pause_the_graph_it_runs_in(door: Door, sources: Any) -> None:
+def test_a_source_may_pause_the_graph_it_runs_in(entry_point: EntryPoint, sources: Any) -> None:
     """A question to a person that is taken for a failure is never asked."""
     assembler = ContextAssembler(window=8000, sources=sources)
 
     async def twin(messages: Any) -> str:
         return (await assembler.ainvoke(messages)).messages[0].text
 
-    paused, text = in_graph(lambda given: assembler.invoke(given).messages[0].text, twin, door)
+    paused, text = in_graph(
+        lambda given: assembler.invoke(given).messages[0].text, twin, entry_point
+    )
     assert [one.value for one in paused["__interrupt__"]] == ["Which book?"]
     assert "The red one." in text
 
 
-def test_a_retriever_and_a_builder_let_a_pause_through(door: Door) -> None:
-    """Whichever door of ours stands between a graph and a source."""
+def test_a_retriever_and_a_builder_let_a_pause_through(entry_point: EntryPoint) -> None:
+    """Whichever entry point of ours stands between a graph and a source."""
     retriever = AssembledRetriever(sources={"rag": ask})
     builder = ContextBuilder(ContextConfig(max_tokens=4000))
     sources = [CallableSource("rag", ask, on_error="skip")]
@@ -116,12 +118,12 @@ def test_a_retriever_and_a_builder_let_a_pause_through(door: Door) -> None:
         (lambda _: retriever.invoke("meals?")[0].page_content, retrieved),
         (lambda _: builder.build("meals?", sources=sources), built),
     ):
-        paused, text = in_graph(plain, twin, door)
+        paused, text = in_graph(plain, twin, entry_point)
         assert paused["__interrupt__"]
         assert "The red one." in text
 
 
-def test_a_summariser_may_pause_the_graph_it_runs_in(door: Door) -> None:
+def test_a_summariser_may_pause_the_graph_it_runs_in(entry_point: EntryPoint) -> None:
     """A recap that a person has to approve is not one that failed."""
     writer = StrictChatModel(window=8000, replies=lambda _: interrupt("May I?"))
     talk = [HumanMessage(prose(60, at)) for at in range(40)]
@@ -131,7 +133,7 @@ def test_a_summariser_may_pause_the_graph_it_runs_in(door: Door) -> None:
         return "".join(one.text for one in await short.ainvoke([*talk, *messages]))
 
     paused, text = in_graph(
-        lambda given: "".join(one.text for one in short.invoke([*talk, *given])), twin, door
+        lambda given: "".join(one.text for one in short.invoke([*talk, *given])), twin, entry_point
     )
     assert paused["__interrupt__"]
     assert "The red one." in text
@@ -143,7 +145,7 @@ def test_a_summariser_may_pause_the_graph_it_runs_in(door: Door) -> None:
 @pytest.mark.parametrize("kind", ["retriever", "assembler", "one in the other"])
 @pytest.mark.parametrize("wrap", [lambda one: one, lambda one: RunnablePassthrough() | one])
 def test_sources_see_the_configuration_of_the_run(
-    door: Door, kind: str, wrap: Callable[[Any], Any]
+    entry_point: EntryPoint, kind: str, wrap: Callable[[Any], Any]
 ) -> None:
     """A source that cannot see for whom it is asked looks up everybody's."""
     seen: list[Any] = []
@@ -161,12 +163,12 @@ def test_sources_see_the_configuration_of_the_run(
     }[kind]
     config: Any = {"configurable": {"user": "ada"}, "metadata": {"trip": "7"}}
     made = wrap(chain)
-    door(made.invoke, made.ainvoke, "meals?", config)
+    entry_point(made.invoke, made.ainvoke, "meals?", config)
 
     assert [(dict(told)["user"], trip) for told, trip in seen] == [("ada", "7")]
 
 
-def test_a_retriever_in_a_node_finds_the_store_of_the_graph(door: Door) -> None:
+def test_a_retriever_in_a_node_finds_the_store_of_the_graph(entry_point: EntryPoint) -> None:
     """Memories live in the store of the graph that runs."""
     store = InMemoryStore()
     store.put(("memories",), "diet", {"text": "Ada is a vegetarian."})
@@ -179,9 +181,9 @@ def test_a_retriever_in_a_node_finds_the_store_of_the_graph(door: Door) -> None:
         return {"messages": [AIMessage((await retriever.ainvoke("lunch?"))[0].page_content)]}
 
     graph = StateGraph(MessagesState)
-    graph.add_node("node", node if door.name == "sync" else anode)
+    graph.add_node("node", node if entry_point.name == "sync" else anode)
     graph.add_edge(START, "node")
     made: Any = graph.compile(store=store)
-    done = door(made.invoke, made.ainvoke, {"messages": [HumanMessage("x")]})
+    done = entry_point(made.invoke, made.ainvoke, {"messages": [HumanMessage("x")]})
 
     assert done["messages"][-1].text == "Ada is a vegetarian."

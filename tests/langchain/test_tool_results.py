@@ -25,7 +25,7 @@ from muntin import ConfigurationError, TiktokenCounter, ToolResultStore, count_m
 from muntin.adapting import ResultCap
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 LONG = prose(3000)
 COUNT = TiktokenCounter()
@@ -111,14 +111,14 @@ def test_a_cap_makes_no_result_larger(block: dict[str, Any]) -> None:
     assert (short.id, short.artifact) == ("m1", {"kept": True})
 
 
-def test_the_cap_is_counted_as_requests_are(door: Door) -> None:
+def test_the_cap_is_counted_as_requests_are(entry_point: EntryPoint) -> None:
     """By an estimate, hexadecimal text takes twice what it was allowed."""
     digests = "\n".join(hashlib.sha256(str(at).encode()).hexdigest() for at in range(400))
     for counter in (COUNT, None):
         model = StrictChatModel(window=100_000, replies=[call("c1"), "Done."])
         middleware = ContextWindowMiddleware(max_result_tokens=1000, counter=counter)
         agent: Any = create_agent(model, tools=[tool(lambda key: digests)], middleware=[middleware])
-        done = door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
+        done = entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
 
         assert 500 < COUNT(done["messages"][2].text) <= 1000
 
@@ -136,40 +136,42 @@ def namesake() -> BaseTool:
     return StructuredTool.from_function(read_tool_result)
 
 
-def test_another_tool_of_the_same_name_is_refused_or_an_ordinary_one(door: Door) -> None:
+def test_another_tool_of_the_same_name_is_refused_or_an_ordinary_one(
+    entry_point: EntryPoint,
+) -> None:
     """The markers would send the model to a tool that knows nothing of them."""
     script: list[Any] = [calls("c1", name="read_tool_result"), "Done."]
     model = StrictChatModel(window=8000, replies=script)
     agent: Any = create_agent(model, tools=[namesake()], middleware=[ContextWindowMiddleware()])
     with pytest.raises(ConfigurationError, match="another tool of the agent is named"):
-        door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
 
     without = ContextWindowMiddleware(read_back=False, max_result_tokens=100)
     agent = create_agent(model, tools=[namesake()], middleware=[without])
-    done = door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
+    done = entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
     assert count_tokens(done["messages"][2].text) <= 110
 
 
-def test_two_stores_in_one_agent_are_refused(door: Door) -> None:
+def test_two_stores_in_one_agent_are_refused(entry_point: EntryPoint) -> None:
     """One of the two reading tools would answer for both."""
     two: list[Any] = [ContextWindowMiddleware(), ContextWindowMiddleware(name="inner")]
     agent: Any = create_agent(StrictChatModel(), middleware=two)
 
     with pytest.raises(ConfigurationError, match="the same store"):
-        door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage(TASK)]})
 
 
-def test_an_agent_without_tools_is_given_none(door: Door) -> None:
+def test_an_agent_without_tools_is_given_none(entry_point: EntryPoint) -> None:
     """Its model may take none, and there is nothing to read."""
     for talk, tools in (([], 0), ([call("c1"), result("c1", "4")], 1)):
         model = StrictChatModel()
         agent: Any = create_agent(model, middleware=[ContextWindowMiddleware()])
         given = [HumanMessage("Hi."), *talk, HumanMessage(TASK)]
-        door(agent.invoke, agent.ainvoke, {"messages": given})
+        entry_point(agent.invoke, agent.ainvoke, {"messages": given})
         assert len(model.sent[0].tools) == tools
 
         plain = GenericFakeChatModel(messages=iter([AIMessage("Yes.")]))
         middleware = ContextWindowMiddleware(window=8000, counter=count_tokens)
         agent = create_agent(plain, middleware=[middleware])
-        done = door(agent.invoke, agent.ainvoke, {"messages": given})
+        done = entry_point(agent.invoke, agent.ainvoke, {"messages": given})
         assert done["messages"][-1].text == "Yes."

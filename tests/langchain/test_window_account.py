@@ -43,7 +43,7 @@ from muntin.adapting import ToolRule
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 LIMIT: Any = {"recursion_limit": 500}
 
@@ -64,14 +64,14 @@ def thread(name: str) -> Any:
 # --- how full the window is ----------------------------------------------------------------------
 
 
-def test_every_request_of_every_thread_has_an_account(door: Door) -> None:
+def test_every_request_of_every_thread_has_an_account(entry_point: EntryPoint) -> None:
     """Before the first cut nothing was known, and two users saw each other's report."""
     middleware = ContextWindowMiddleware()
     model = StrictChatModel(window=8000)
     agent: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
     for name, turns in (("ada", 2), ("bo", 30)):
         given = {"messages": [*talk(turns), HumanMessage(f"I am {name}")]}
-        door(agent.invoke, agent.ainvoke, given, thread(name))
+        entry_point(agent.invoke, agent.ainvoke, given, thread(name))
     ada, bo = middleware.report("ada"), middleware.report("bo")
 
     assert ada is not None
@@ -90,7 +90,7 @@ def test_every_request_of_every_thread_has_an_account(door: Door) -> None:
     assert "I am ada" not in str(bo.report.decisions)
 
 
-def test_accounts_reach_callbacks_and_the_custom_stream(door: Door) -> None:
+def test_accounts_reach_callbacks_and_the_custom_stream(entry_point: EntryPoint) -> None:
     """A bar in a front end needs the figures while the agent runs."""
     heard: list[Any] = []
 
@@ -109,7 +109,7 @@ def test_accounts_reach_callbacks_and_the_custom_stream(door: Door) -> None:
     async def streamed() -> list[Any]:
         return [part async for part in agent.astream(given, config, stream_mode="custom")]
 
-    if door.name == "sync":
+    if entry_point.name == "sync":
         seen = list(agent.stream(given, config, stream_mode="custom"))
     else:
         seen = asyncio.run(streamed())
@@ -120,7 +120,7 @@ def test_accounts_reach_callbacks_and_the_custom_stream(door: Door) -> None:
     assert [one["used"] for one in heard] == [one["used"] for one in seen]
 
 
-def test_the_model_can_be_told_without_breaking_the_prompt_cache(door: Door) -> None:
+def test_the_model_can_be_told_without_breaking_the_prompt_cache(entry_point: EntryPoint) -> None:
     """A line in the middle of a conversation that changes each step is a cache miss each step."""
     model = StrictChatModel(window=8000, replies=rounds(5))
     agent: Any = create_agent(
@@ -128,7 +128,7 @@ def test_the_model_can_be_told_without_breaking_the_prompt_cache(door: Door) -> 
         tools=[tool(lambda key: prose(300))],
         middleware=[ContextWindowMiddleware(tell_model=True)],
     )
-    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
+    done = entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
 
     for request in model.sent:
         assert request.messages[-1].text.startswith("Context window: ")
@@ -151,7 +151,7 @@ def test_the_model_can_be_told_without_breaking_the_prompt_cache(door: Door) -> 
     ],
     ids=str,
 )
-def test_trigger_and_keep_are_two_numbers(door: Door, trigger: Any, keep: Any) -> None:
+def test_trigger_and_keep_are_two_numbers(entry_point: EntryPoint, trigger: Any, keep: Any) -> None:
     """A request that fits may still cost more than somebody wants to pay."""
     model = StrictChatModel(window=8000)
     middleware = ContextWindowMiddleware(trigger=trigger, keep=keep)
@@ -160,7 +160,7 @@ def test_trigger_and_keep_are_two_numbers(door: Door, trigger: Any, keep: Any) -
     for turn in range(14):
         question = HumanMessage(f"Turn {turn}: {prose(80, turn)}")
         messages = {"messages": [*given, question]}
-        door(agent.invoke, agent.ainvoke, messages, thread("t"))
+        entry_point(agent.invoke, agent.ainvoke, messages, thread("t"))
         given = []
     sizes = [request.tokens for request in model.sent]
 
@@ -179,17 +179,21 @@ def test_a_limit_of_no_kind_is_refused(name: str, wrong: Any) -> None:
         ContextWindowMiddleware(**{name: wrong})
 
 
-def test_a_conversation_is_compacted_when_somebody_asks(door: Door) -> None:
+def test_a_conversation_is_compacted_when_somebody_asks(entry_point: EntryPoint) -> None:
     """Before a long task people want to free the window themselves."""
     model = StrictChatModel(window=100_000)
     middleware = ContextWindowMiddleware()
     agent: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
-    door(agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage("a")]}, thread("t"))
-    door(agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage("a")]}, thread("u"))
+    entry_point(
+        agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage("a")]}, thread("t")
+    )
+    entry_point(
+        agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage("a")]}, thread("u")
+    )
     middleware.compact_now("t")
-    door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("b")]}, thread("t"))
-    door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("b")]}, thread("u"))
-    door(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("c")]}, thread("t"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("b")]}, thread("t"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("b")]}, thread("u"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [HumanMessage("c")]}, thread("t"))
     first, _, compacted, other, after = (request.tokens for request in model.sent)
 
     assert compacted <= first / 2
@@ -197,21 +201,23 @@ def test_a_conversation_is_compacted_when_somebody_asks(door: Door) -> None:
     assert compacted < after < first
 
 
-def test_the_agent_can_ask_for_a_compaction(door: Door) -> None:
+def test_the_agent_can_ask_for_a_compaction(entry_point: EntryPoint) -> None:
     """A model that knows it begins something new knows best when the old may go."""
     ask = AIMessage("", tool_calls=[{"name": "compact_conversation", "args": {}, "id": "x"}])
     model = StrictChatModel(window=100_000, replies=[ask, "Done."])
     agent: Any = create_agent(
         model, middleware=[ContextWindowMiddleware(compact_tool=True)], checkpointer=InMemorySaver()
     )
-    door(agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage(TASK)]}, thread("t"))
+    entry_point(
+        agent.invoke, agent.ainvoke, {"messages": [*talk(30), HumanMessage(TASK)]}, thread("t")
+    )
     first, second = (request.tokens for request in model.sent)
 
     assert second < first / 2 + 100
     assert says_task(model.sent[1].messages)
 
 
-def test_a_hook_sees_changes_and_refuses_a_compaction(door: Door) -> None:
+def test_a_hook_sees_changes_and_refuses_a_compaction(entry_point: EntryPoint) -> None:
     """Some teams must log, keep or approve what leaves a prompt."""
     seen: list[Any] = []
 
@@ -224,7 +230,7 @@ def test_a_hook_sees_changes_and_refuses_a_compaction(door: Door) -> None:
         model, middleware=[ContextWindowMiddleware(before_compaction=keep_third)]
     )
     messages = [*talk(40), HumanMessage(TASK)]
-    door(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
 
     assert [plan.reason for plan in seen] == ["over_budget"]
     assert seen[0].tokens > seen[0].budget >= seen[0].keep
@@ -233,16 +239,16 @@ def test_a_hook_sees_changes_and_refuses_a_compaction(door: Door) -> None:
         model, middleware=[ContextWindowMiddleware(before_compaction=lambda plan: None)]
     )
     with pytest.raises(ContextWindowExceeded, match="before_compaction refused"):
-        door(refusing.invoke, refusing.ainvoke, {"messages": messages}, LIMIT)
+        entry_point(refusing.invoke, refusing.ainvoke, {"messages": messages}, LIMIT)
     wrong: Any = create_agent(
         model,
         middleware=[ContextWindowMiddleware(before_compaction=lambda plan: "yes")],  # pyright: ignore[reportArgumentType] - that is the test
     )
     with pytest.raises(ConfigurationError, match="must return a RequestPlan"):
-        door(wrong.invoke, wrong.ainvoke, {"messages": messages}, LIMIT)
+        entry_point(wrong.invoke, wrong.ainvoke, {"messages": messages}, LIMIT)
 
 
-def test_rules_per_tool_cap_results_or_keep_them_whole(door: Door) -> None:
+def test_rules_per_tool_cap_results_or_keep_them_whole(entry_point: EntryPoint) -> None:
     """A policy text must stay whole; search results may be short."""
     policy = "Never refund twice. " * 60
 
@@ -254,7 +260,7 @@ def test_rules_per_tool_cap_results_or_keep_them_whole(door: Door) -> None:
     agent: Any = create_agent(
         model, tools=[tool(answer)], middleware=[ContextWindowMiddleware(tool_rules=rules)]
     )
-    done = door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
+    done = entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
     sizes = [len(m.text) for m in done["messages"] if isinstance(m, ToolMessage)]
     assert max(sizes) < 1500
 
@@ -270,7 +276,7 @@ def test_rules_per_tool_cap_results_or_keep_them_whole(door: Door) -> None:
         *talk(60),
         HumanMessage("Go on"),
     ]
-    door(kept.invoke, kept.ainvoke, {"messages": messages}, LIMIT)
+    entry_point(kept.invoke, kept.ainvoke, {"messages": messages}, LIMIT)
     assert policy in [message.text for message in whole.sent[0].messages]
     for wrong in ({"look_up": 300}, ["look_up"], {1: ToolRule()}):
         with pytest.raises(ConfigurationError, match="tool_rules"):
@@ -279,7 +285,7 @@ def test_rules_per_tool_cap_results_or_keep_them_whole(door: Door) -> None:
         ToolRule(max_tokens=5, keep=True)
 
 
-def test_results_of_a_tool_can_go_before_everything_else(door: Door) -> None:
+def test_results_of_a_tool_can_go_before_everything_else(entry_point: EntryPoint) -> None:
     """A listing of files can be made again; a page of a contract and the talk about it cannot."""
     listing = calls("l", name="list_files")
     messages = [
@@ -298,7 +304,7 @@ def test_results_of_a_tool_can_go_before_everything_else(door: Door) -> None:
             budget=2600, tool_rules={"list_files": ToolRule(first=first)}
         )
         agent: Any = create_agent(model, middleware=[middleware], tools=[tool(str.upper)])
-        door(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
+        entry_point(agent.invoke, agent.ainvoke, {"messages": messages}, LIMIT)
         sent[first] = model.sent[0].messages
         assert model.sent[0].tokens <= 2600
         account = middleware.report("")
@@ -323,7 +329,7 @@ def _reads(key: str) -> AIMessage:
     return AIMessage("", tool_calls=[{"name": "read_tool_result", "args": wanted, "id": "r1"}])
 
 
-def test_an_original_is_read_only_in_its_own_conversation(door: Door) -> None:
+def test_an_original_is_read_only_in_its_own_conversation(entry_point: EntryPoint) -> None:
     """Ids are hashes: one that leaked would open another user's result."""
     store = ToolResultStore.in_memory()
     secret = "the code is 4711\n" + prose(60_000)
@@ -339,23 +345,23 @@ def test_an_original_is_read_only_in_its_own_conversation(door: Door) -> None:
         )
 
     first = agent_of(model_of([call("c1"), "Done."]))
-    done = door(first.invoke, first.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
+    done = entry_point(first.invoke, first.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
     text = done["messages"][2].text
     key = text.partition("read_tool_result(id=")[2].partition(")")[0]
     assert key in store
 
     other = agent_of(model_of([_reads(key), "No."]))
-    refused = door(other.invoke, other.ainvoke, {"messages": [("user", "Hi")]}, LIMIT)
+    refused = entry_point(other.invoke, other.ainvoke, {"messages": [("user", "Hi")]}, LIMIT)
     assert "4711" not in str(refused["messages"])
     assert refused["messages"][2].status == "error"
     again = agent_of(model_of([_reads(key), "Yes."]))
-    allowed = door(
+    allowed = entry_point(
         again.invoke, again.ainvoke, {"messages": [*done["messages"], HumanMessage("?")]}, LIMIT
     )
     assert "4711" in allowed["messages"][-2].text
 
 
-def test_the_reading_tool_is_offered_where_a_marker_names_an_id(door: Door) -> None:
+def test_the_reading_tool_is_offered_where_a_marker_names_an_id(entry_point: EntryPoint) -> None:
     """A tool selector removed the very tool that a marker told the model to use."""
 
     class Filter(AgentMiddleware[Any, Any]):
@@ -374,7 +380,7 @@ def test_the_reading_tool_is_offered_where_a_marker_names_an_id(door: Door) -> N
         tools=[tool(lambda key: prose(60_000))],
         middleware=[Filter(), ContextWindowMiddleware()],
     )
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, LIMIT)
     offered = [
         {one["function"]["name"] for one in request.tools if "function" in one}
         for request in model.sent
@@ -387,7 +393,7 @@ def test_the_reading_tool_is_offered_where_a_marker_names_an_id(door: Door) -> N
 # --- what is kept --------------------------------------------------------------------------------
 
 
-def test_an_agent_inside_a_graph_finds_its_decision_again(door: Door) -> None:
+def test_an_agent_inside_a_graph_finds_its_decision_again(entry_point: EntryPoint) -> None:
     """As a node its private state is new each turn: nine recaps for five turns."""
     asked: list[str] = []
 
@@ -406,7 +412,7 @@ def test_an_agent_inside_a_graph_finds_its_decision_again(door: Door) -> None:
     compiled: Any = graph.compile(checkpointer=InMemorySaver())
     given: list[Any] = talk(40)
     for turn in range(5):
-        door(
+        entry_point(
             compiled.invoke,
             compiled.ainvoke,
             {"messages": [*given, HumanMessage(f"And {turn}?")]},
@@ -420,7 +426,9 @@ def test_an_agent_inside_a_graph_finds_its_decision_again(door: Door) -> None:
 
 
 @pytest.mark.parametrize("mode", ["values", "updates", "debug", "checkpoints", "tasks"])
-def test_nothing_private_is_in_outputs_streams_or_checkpoints(door: Door, mode: Any) -> None:
+def test_nothing_private_is_in_outputs_streams_or_checkpoints(
+    entry_point: EntryPoint, mode: Any
+) -> None:
     """A decision of 18 KB was written into every checkpoint and shown in front ends."""
     model = StrictChatModel(window=6000, replies=rounds(14))
     saver = InMemorySaver()
@@ -436,7 +444,7 @@ def test_nothing_private_is_in_outputs_streams_or_checkpoints(door: Door, mode: 
         parts = agent.astream(given, thread("t"), stream_mode=mode)
         return [part async for part in parts]
 
-    if door.name == "sync":
+    if entry_point.name == "sync":
         parts = list(agent.stream(given, thread("t"), stream_mode=mode))
     else:
         parts = asyncio.run(streamed())
@@ -452,7 +460,7 @@ def test_nothing_private_is_in_outputs_streams_or_checkpoints(door: Door, mode: 
 
 
 def test_another_process_goes_on_with_the_decision_and_the_ratio_in_the_store(
-    door: Door, tmp_path: Path
+    entry_point: EntryPoint, tmp_path: Path
 ) -> None:
     """Without them a second worker pays for the recap again and overruns the window once more."""
     asked: list[str] = []
@@ -470,7 +478,7 @@ def test_another_process_goes_on_with_the_decision_and_the_ratio_in_the_store(
         agent: Any = create_agent(model, middleware=[middleware], checkpointer=saver)
         given = [] if turn else talk(40)
         messages = {"messages": [*given, HumanMessage(f"And {turn}?")]}
-        door(agent.invoke, agent.ainvoke, messages, thread("t"))
+        entry_point(agent.invoke, agent.ainvoke, messages, thread("t"))
     sent = [model.sent[0].messages for model in models]
 
     assert all(model.refused == [] for model in models)
@@ -478,7 +486,9 @@ def test_another_process_goes_on_with_the_decision_and_the_ratio_in_the_store(
     assert all(shared_prefix(a, b) == 1 for a, b in pairwise(sent))
 
 
-def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(door: Door) -> None:
+def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(
+    entry_point: EntryPoint,
+) -> None:
     """A write for every step is a round trip to the database for every step."""
     store = ToolResultStore.in_memory()
     written: list[str] = []
@@ -497,7 +507,7 @@ def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(door: Door)
         middleware=[ContextWindowMiddleware(store=store)],
         checkpointer=InMemorySaver(),
     )
-    door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+    entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
     decided = sum(shared_prefix(a.messages, b.messages) < 1 for a, b in pairwise(model.sent))
 
     assert len(model.sent) == 31
@@ -505,7 +515,7 @@ def test_a_record_is_written_only_when_a_decision_or_a_ratio_changes(door: Door)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_what_was_mended_is_in_the_account(door: Door, provider: Any) -> None:
+def test_what_was_mended_is_in_the_account(entry_point: EntryPoint, provider: Any) -> None:
     """A thread that was stored broken is sent sound, and nobody was told."""
     model = StrictChatModel(window=8000, provider=provider)
     middleware = ContextWindowMiddleware(read_back=False)
@@ -519,7 +529,7 @@ def test_what_was_mended_is_in_the_account(door: Door, provider: Any) -> None:
         result("gone", "from an older version"),
         HumanMessage("Go on."),
     ]
-    door(agent.invoke, agent.ainvoke, {"messages": broken}, LIMIT)
+    entry_point(agent.invoke, agent.ainvoke, {"messages": broken}, LIMIT)
     account = middleware.report("")
 
     assert model.refused == []
@@ -528,7 +538,7 @@ def test_what_was_mended_is_in_the_account(door: Door, provider: Any) -> None:
     assert any("without content" in note for note in account.report.notes)
 
 
-def test_the_stored_state_can_be_trimmed_and_read_back(door: Door) -> None:
+def test_the_stored_state_can_be_trimmed_and_read_back(entry_point: EntryPoint) -> None:
     """Forty rounds made a checkpoint of 22.7 MB, written again at every step."""
 
     def run(*, trim: bool) -> tuple[list[Any], StrictChatModel, ContextWindowMiddleware]:
@@ -540,8 +550,8 @@ def test_the_stored_state_can_be_trimmed_and_read_back(door: Door) -> None:
             middleware=[middleware],
             checkpointer=InMemorySaver(),
         )
-        door(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
-        door(agent.invoke, agent.ainvoke, {"messages": [("user", "Thanks.")]}, thread("t"))
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", TASK)]}, thread("t"))
+        entry_point(agent.invoke, agent.ainvoke, {"messages": [("user", "Thanks.")]}, thread("t"))
         return agent.get_state(thread("t")).values["messages"], model, middleware
 
     whole, plain, _ = run(trim=False)

@@ -24,7 +24,7 @@ from muntin.testing import check_request
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = [
     pytest.mark.usefixtures("own_loop"),
@@ -50,7 +50,7 @@ ROLES = ("user", "system", "assistant")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_what_a_memory_sends_alternates_at_every_limit(role: str, door: Door) -> None:
+def test_what_a_memory_sends_alternates_at_every_limit(role: str, entry_point: EntryPoint) -> None:
     """Of 46 budgets, 42 to 46 were refused, whatever the role of the recap."""
     sent = refused = 0
     for limit in range(60, 1500, 32):
@@ -58,7 +58,7 @@ def test_what_a_memory_sends_alternates_at_every_limit(role: str, door: Door) ->
             limit, alternate=True, recap_role=role, summarizer=recap_of(), chat_history=HISTORY
         )
         try:
-            request: Any = door.call(memory, "get")
+            request: Any = entry_point.call(memory, "get")
         except ContextWindowExceeded:
             refused += 1
             continue
@@ -70,13 +70,13 @@ def test_what_a_memory_sends_alternates_at_every_limit(role: str, door: Door) ->
     assert refused <= 5, "only where the prompt and the question alone are too large"
 
 
-def test_a_memory_knows_it_by_the_model(door: Door) -> None:
+def test_a_memory_knows_it_by_the_model(entry_point: EntryPoint) -> None:
     """Who uses Gemma does not look for a setting before the first refusal."""
     llm = StrictLLM([], model="gemma-3-27b-it", window=8000, provider="alternating")
     memory = CompactingMemory.from_defaults(HISTORY, llm=llm, token_counter=EXACT)
 
     assert memory.alternate
-    check_request(door.call(memory, "get"), provider="alternating")  # pyright: ignore[reportArgumentType] - messages
+    check_request(entry_point.call(memory, "get"), provider="alternating")  # pyright: ignore[reportArgumentType] - messages
     assert not CompactingMemory.from_defaults(llm=StrictLLM([], window=8000)).alternate
     assert not CompactingMemory.from_defaults(
         llm=llm, token_counter=EXACT, alternate=False

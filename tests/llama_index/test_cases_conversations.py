@@ -33,7 +33,7 @@ from muntin.testing import check_request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -52,7 +52,7 @@ def sound(messages: Sequence[ChatMessage]) -> bool:
 
 
 @pytest.mark.parametrize("answered", [0, 1, 2])
-def test_the_round_in_flight_is_read_whole(answered: int, door: Door) -> None:
+def test_the_round_in_flight_is_read_whole(answered: int, entry_point: EntryPoint) -> None:
     """An agent reads while its tools run; "the last message" is then a result without its call."""
     memory = memory_of(300)
     asked = ChatMessage(
@@ -65,36 +65,38 @@ def test_the_round_in_flight_is_read_whole(answered: int, door: Door) -> None:
         },
     )
     running = [said("user", "both?"), asked, *[result("x", "1"), result("y", "2")][:answered]]
-    door.call(memory, "put_messages", [*talk(20), *running])
-    read: Any = door.call(memory, "get")
+    entry_point.call(memory, "put_messages", [*talk(20), *running])
+    read: Any = entry_point.call(memory, "get")
     assert len(read) < 20
     assert read[-len(running) :] == running
     assert sound(read)
     # The rest of the batch comes in after the memory was read.
-    door.call(memory, "put_messages", [result("x", "1"), result("y", "2")][answered:])
-    later: Any = door.call(memory, "get")
+    entry_point.call(memory, "put_messages", [result("x", "1"), result("y", "2")][answered:])
+    later: Any = entry_point.call(memory, "get")
     assert sound(later)
     assert [message.additional_kwargs.get("tool_call_id") for message in later[-2:]] == ["x", "y"]
 
 
-def test_a_call_that_waits_for_a_person_finds_its_answer(door: Door) -> None:
+def test_a_call_that_waits_for_a_person_finds_its_answer(entry_point: EntryPoint) -> None:
     """It was summarised away while people went on talking, and the answer found no call."""
     memory = memory_of(300, summarizer=lambda text, how: "They talked.")
-    door.call(memory, "put_messages", [said("user", "Book it."), calling("confirm")])
-    door.call(memory, "put_messages", talk(20))
-    door.call(memory, "put_messages", [result("confirm", "Yes, do."), said("user", "And now?")])
-    read: Any = door.call(memory, "get")
+    entry_point.call(memory, "put_messages", [said("user", "Book it."), calling("confirm")])
+    entry_point.call(memory, "put_messages", talk(20))
+    entry_point.call(
+        memory, "put_messages", [result("confirm", "Yes, do."), said("user", "And now?")]
+    )
+    read: Any = entry_point.call(memory, "get")
     assert sound(read)
     assert read[-1].content == "And now?"
     assert len(memory.get_all()) == 24
 
 
-def test_after_a_fold_the_first_to_speak_is_a_user(door: Door) -> None:
+def test_after_a_fold_the_first_to_speak_is_a_user(entry_point: EntryPoint) -> None:
     """One turn larger than the limit left a history that began with the assistant's answer."""
     memory = memory_of(400, summarizer=lambda text, how: "They talked.")
-    door.call(memory, "put", said("user", "Tell me all of it."))
-    door.call(memory, "put_messages", [said("assistant", sentence(n)) for n in range(20)])
-    read: Any = door.call(memory, "get")
+    entry_point.call(memory, "put", said("user", "Tell me all of it."))
+    entry_point.call(memory, "put_messages", [said("assistant", sentence(n)) for n in range(20)])
+    read: Any = entry_point.call(memory, "get")
     assert read[0].role is MessageRole.USER
     check_request([*read, said("user", "So?")], provider="anthropic")
 
@@ -102,36 +104,42 @@ def test_after_a_fold_the_first_to_speak_is_a_user(door: Door) -> None:
 # --- windows and loops ---------------------------------------------------------------------------
 
 
-def test_a_window_of_a_million_is_used_and_many_messages_are_no_reason(door: Door) -> None:
+def test_a_window_of_a_million_is_used_and_many_messages_are_no_reason(
+    entry_point: EntryPoint,
+) -> None:
     """A hard-coded 128,000, or a cap on the number of messages, cut what would have fitted."""
     memory = CompactingMemory.from_defaults(llm=StrictLLM(window=1_000_000), token_counter=EXACT)
     history = [said("user" if n % 2 == 0 else "assistant", sentence(n, 800)) for n in range(160)]
     history += [said("user", "short") for _ in range(100)]
     assert count_messages(history, counter=EXACT) > 128_000
-    door.call(memory, "put_messages", history)
-    assert door.call(memory, "get") == history
+    entry_point.call(memory, "put_messages", history)
+    assert entry_point.call(memory, "get") == history
 
 
 @pytest.mark.parametrize("words", [40, 100, 180])
-def test_messages_near_the_limit_do_not_cost_a_summary_each(words: int, door: Door) -> None:
+def test_messages_near_the_limit_do_not_cost_a_summary_each(
+    words: int, entry_point: EntryPoint
+) -> None:
     """Where four messages fill the limit, each one was followed by a model call."""
     summarize = Recorder("They spoke of travel rules.")
     memory = memory_of(900, summarizer=lambda text, how: summarize(text, how))
     for at in range(60):
-        door.call(memory, "put", said("user" if at % 2 == 0 else "assistant", sentence(at, words)))
-        read: Any = door.call(memory, "get")
+        entry_point.call(
+            memory, "put", said("user" if at % 2 == 0 else "assistant", sentence(at, words))
+        )
+        read: Any = entry_point.call(memory, "get")
         assert count_messages(read, counter=EXACT) <= 900
     assert 1 <= summarize.calls <= 30
 
 
-def test_five_folds_leave_one_recap(door: Door) -> None:
+def test_five_folds_leave_one_recap(entry_point: EntryPoint) -> None:
     """Recaps that are put in as messages pile up, and are summarised again as talk."""
     summarize = Recorder(*(f"RECAP-{at}." for at in range(60)))
     memory = memory_of(500, summarizer=lambda text, how: summarize(text, how))
     for at in range(60):
-        door.call(memory, "put_messages", talk(2))
-        door.call(memory, "put", said("user", f"And {at}?"))
-        read: Any = door.call(memory, "get")
+        entry_point.call(memory, "put_messages", talk(2))
+        entry_point.call(memory, "put", said("user", f"And {at}?"))
+        read: Any = entry_point.call(memory, "get")
         assert sum("RECAP-" in str(message.content) for message in read) <= 1
     assert summarize.calls >= 5
     assert not any("RECAP" in str(message.content) for message in memory.get_all())
@@ -148,15 +156,19 @@ def photo(at: int) -> ChatMessage:
     )
 
 
-def test_a_new_chat_with_a_photo_is_read_and_forty_old_ones_are_not(door: Door) -> None:
+def test_a_new_chat_with_a_photo_is_read_and_forty_old_ones_are_not(
+    entry_point: EntryPoint,
+) -> None:
     """Base64 counted as text empties the first request; kept in the history, it fills them all."""
     memory = memory_of(8000)
-    door.call(memory, "put", photo(1))
-    assert door.call(memory, "get") == [photo(1)]
+    entry_point.call(memory, "put", photo(1))
+    assert entry_point.call(memory, "get") == [photo(1)]
     for at in range(2, 42):
-        door.call(memory, "put_messages", [said("assistant", f"Nice: {at}."), photo(at)])
-    door.call(memory, "put_messages", [said("assistant", "All nice."), said("user", "Which?")])
-    read: Any = door.call(memory, "get")
+        entry_point.call(memory, "put_messages", [said("assistant", f"Nice: {at}."), photo(at)])
+    entry_point.call(
+        memory, "put_messages", [said("assistant", "All nice."), said("user", "Which?")]
+    )
+    read: Any = entry_point.call(memory, "get")
     pictures = sum(isinstance(block, ImageBlock) for message in read for block in message.blocks)
     assert 0 < pictures < 20
     assert count_messages(read, counter=EXACT) <= 8000

@@ -1,6 +1,6 @@
 """What postprocessor and retriever promise alike: inside the budget, never empty, the caller's own.
 
-Every test goes through both, by the sync and by the async door.
+Every test goes through both, by the sync and by the async entry point.
 """
 
 # Settings are passed on as they come.
@@ -37,7 +37,7 @@ from muntin import ContextConfig, ContextWindowExceeded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.report import AssemblyReport
 
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -48,12 +48,17 @@ RULES = " ".join(f"Rule {n} of depot {n % 7} is written here." for n in range(60
 
 
 def chosen(
-    door: Door, party: str, nodes: Sequence[NodeWithScore], budget: int, *, shorten: bool = False
+    entry_point: EntryPoint,
+    party: str,
+    nodes: Sequence[NodeWithScore],
+    budget: int,
+    *,
+    shorten: bool = False,
 ) -> tuple[list[NodeWithScore], AssemblyReport]:
     """Let one of the two choose, and hand back the nodes and the report."""
     if party == "postprocessor":
         owner: Any = BudgetPostprocessor(budget=budget, shorten=shorten, token_counter=EXACT)
-        out: Any = door.call(owner, "postprocess_nodes", list(nodes), query_str="?")
+        out: Any = entry_point.call(owner, "postprocess_nodes", list(nodes), query_str="?")
     else:
         owner = AssembledRetriever(
             {"rag": FixedRetriever(list(nodes))},
@@ -61,7 +66,7 @@ def chosen(
             counter=EXACT,
             config=ContextConfig(shorten=shorten),
         )
-        out = door.call(owner, "retrieve", "?")
+        out = entry_point.call(owner, "retrieve", "?")
     return out, owner.last_report
 
 
@@ -93,12 +98,12 @@ TEMPLATES = {
     "text", [RULES, RULES.replace(". ", ".\n"), "  \n" + RULES], ids=["prose", "lines", "blank"]
 )
 def test_a_shortened_node_is_handed_out_shortened(
-    door: Door, party: str, template: str, text: str
+    entry_point: EntryPoint, party: str, template: str, text: str
 ) -> None:
     """The report said shortened, and the node that came out was whole: eleven times the budget."""
     node = TextNode(text=text, metadata={"file": "a.pdf"}, text_template=TEMPLATES[template])
 
-    out, report = chosen(door, party, scored(node), 100, shorten=True)
+    out, report = chosen(entry_point, party, scored(node), 100, shorten=True)
 
     assert 40 < EXACT(sent(out)) == report.used <= 100
     assert [one.kind for one in report.decisions] == ["shortened"]
@@ -120,10 +125,10 @@ OVERSIZED = {
 @pytest.mark.parametrize("party", PARTIES)
 @pytest.mark.parametrize("kind", sorted(OVERSIZED))
 def test_where_not_even_the_best_node_fits_it_is_shortened(
-    door: Door, party: str, kind: str
+    entry_point: EntryPoint, party: str, kind: str
 ) -> None:
     """An engine that is left without any node says "Empty Response" and asks no model."""
-    out, report = chosen(door, party, scored(OVERSIZED[kind]), 300)
+    out, report = chosen(entry_point, party, scored(OVERSIZED[kind]), 300)
 
     assert 5 < EXACT(sent(out)) == report.used <= 300
     if kind.startswith("metadata and") or kind == "metadata":
@@ -133,14 +138,16 @@ def test_where_not_even_the_best_node_fits_it_is_shortened(
 
 @pytest.mark.parametrize("party", PARTIES)
 @pytest.mark.parametrize("budget", [1, 2, 3, 5, 10, 25])
-def test_a_tiny_budget_gives_a_tiny_node(door: Door, party: str, budget: int) -> None:
+def test_a_tiny_budget_gives_a_tiny_node(entry_point: EntryPoint, party: str, budget: int) -> None:
     """However little room is left, it is used or refused, and never overrun."""
-    out, report = chosen(door, party, found(PROSE * 9), budget)
+    out, report = chosen(entry_point, party, found(PROSE * 9), budget)
 
     assert 0 < EXACT(sent(out)) == report.used <= budget
 
 
-def test_a_question_that_leaves_no_room_is_refused_by_an_error_with_numbers(door: Door) -> None:
+def test_a_question_that_leaves_no_room_is_refused_by_an_error_with_numbers(
+    entry_point: EntryPoint,
+) -> None:
     """It came back as "Empty Response", as if nothing had been found."""
     llm = StrictLLM(["x"], window=2000)
     engine = RetrieverQueryEngine.from_args(
@@ -149,7 +156,7 @@ def test_a_question_that_leaves_no_room_is_refused_by_an_error_with_numbers(door
         node_postprocessors=[BudgetPostprocessor(llm=llm)],
     )
     with pytest.raises(ContextWindowExceeded) as refused:
-        door.call(engine, "query", "why " * 1500)
+        entry_point.call(engine, "query", "why " * 1500)
 
     assert refused.value.needed > refused.value.available == 0
     assert llm.calls == 0
@@ -178,35 +185,39 @@ MEDIA = {
 @pytest.mark.parametrize("party", PARTIES)
 @pytest.mark.parametrize("kind", sorted(MEDIA))
 def test_different_pictures_are_no_copies_and_have_their_price(
-    door: Door, party: str, kind: str
+    entry_point: EntryPoint, party: str, kind: str
 ) -> None:
     """Three pictures without text were one picture twice repeated, and cost a token."""
     nodes = scored(*(MEDIA[kind](at) for at in range(3)), TextNode(text="hello world", id_="t"))
 
-    out, report = chosen(door, party, nodes, 3000)
+    out, report = chosen(entry_point, party, nodes, 3000)
 
     assert sorted(one.node.node_id for one in out) == ["i0", "i1", "i2", "t"]
     assert report.used >= 3 * 765
-    assert chosen(door, party, nodes, 900)[1].used <= 900
+    assert chosen(entry_point, party, nodes, 900)[1].used <= 900
 
 
 @pytest.mark.parametrize("party", PARTIES)
-def test_the_same_picture_under_two_ids_is_handed_out_once(door: Door, party: str) -> None:
+def test_the_same_picture_under_two_ids_is_handed_out_once(
+    entry_point: EntryPoint, party: str
+) -> None:
     """A picture is compared by what it is, not by where it was found."""
     nodes = scored(*(ImageNode(image_url="http://x/0.png", id_=name) for name in "ab"))
 
-    out, report = chosen(door, party, nodes, 3000)
+    out, report = chosen(entry_point, party, nodes, 3000)
 
     assert [one.node.node_id for one in out] == ["a"]
     assert report.decisions[1].reason == "exact_duplicate"
 
 
 @pytest.mark.parametrize("party", PARTIES)
-def test_nodes_that_are_metadata_alone_are_told_apart_by_them(door: Door, party: str) -> None:
+def test_nodes_that_are_metadata_alone_are_told_apart_by_them(
+    entry_point: EntryPoint, party: str
+) -> None:
     """Their texts are all the same: there are none."""
     nodes = scored(*(TextNode(metadata={"title": title}) for title in ("Tea", "Coffee", "Tea")))
 
-    out, report = chosen(door, party, nodes, 300)
+    out, report = chosen(entry_point, party, nodes, 300)
 
     assert sent(out) == "title: Tea\n\ntitle: Coffee"
     assert report.decisions[2].reason == "exact_duplicate"
@@ -215,13 +226,13 @@ def test_nodes_that_are_metadata_alone_are_told_apart_by_them(door: Door, party:
 # --- copies --------------------------------------------------------------------------------------
 
 
-def test_every_node_that_goes_out_can_be_written(door: Door) -> None:
+def test_every_node_that_goes_out_can_be_written(entry_point: EntryPoint) -> None:
     """One lone surrogate, in a text or in its metadata, makes the whole request unwritable."""
     broken = TextNode(text="bad \ud800 text", metadata={"ti\udc00tle": "half \ud83d", "n": [1]})
     retriever = AssembledRetriever({"a": lambda query: ["more \udfff"]}, budget=99)
-    nodes: Any = door.call(retriever, "retrieve", "?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "?")
     for party in PARTIES:
-        nodes += chosen(door, party, scored(broken), 300)[0]
+        nodes += chosen(entry_point, party, scored(broken), 300)[0]
 
     for one in nodes:
         one.node.get_content(metadata_mode=MetadataMode.ALL).encode("utf-8")
@@ -231,7 +242,7 @@ def test_every_node_that_goes_out_can_be_written(door: Door) -> None:
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_what_is_done_to_a_node_that_was_handed_out_reaches_no_other(
-    door: Door, party: str
+    entry_point: EntryPoint, party: str
 ) -> None:
     """Its parts were shared: whoever rewrote the copy rewrote the caller's document."""
     document = Document(
@@ -243,7 +254,7 @@ def test_what_is_done_to_a_node_that_was_handed_out_reaches_no_other(
     nodes = scored(document)
     before = copy.deepcopy(nodes)
 
-    (one,), _ = chosen(door, party, nodes, 300)
+    (one,), _ = chosen(entry_point, party, nodes, 300)
     own: Any = one.node
     own.text_resource.text = "rewritten"
     own.relationships[NodeRelationship.SOURCE].metadata["k"] = 2
@@ -255,11 +266,13 @@ def test_what_is_done_to_a_node_that_was_handed_out_reaches_no_other(
 
 @pytest.mark.parametrize("party", PARTIES)
 @pytest.mark.parametrize("text", [PROSE * 60, "word " * 900])
-def test_a_shortened_node_says_where_it_ends(door: Door, party: str, text: str) -> None:
+def test_a_shortened_node_says_where_it_ends(
+    entry_point: EntryPoint, party: str, text: str
+) -> None:
     """Whoever highlights its place in the document would mark what the model never saw."""
     node = TextNode(text=text, start_char_idx=50, end_char_idx=50 + len(text))
 
-    (one,), _ = chosen(door, party, scored(node), 100)
+    (one,), _ = chosen(entry_point, party, scored(node), 100)
 
     own: Any = one.node
     kept = own.text.removesuffix("…")
@@ -270,7 +283,7 @@ def test_a_shortened_node_says_where_it_ends(door: Door, party: str, text: str) 
 # --- the bundle ----------------------------------------------------------------------------------
 
 
-def test_a_transformed_question_reaches_every_retriever_whole(door: Door) -> None:
+def test_a_transformed_question_reaches_every_retriever_whole(entry_point: EntryPoint) -> None:
     """What is to be embedded in its place was dropped, so a transform paid a model for nothing."""
     bundle = QueryBundle(
         "q?", custom_embedding_strs=["a passage", "q?"], embedding=[1.0], image_path="p.png"
@@ -286,7 +299,7 @@ def test_a_transformed_question_reaches_every_retriever_whole(door: Door) -> Non
     nested = AssembledRetriever({"rag": inner[1]}, budget=99)
     retriever = AssembledRetriever({"rag": inner[0], "memory": nested, "tool": search},
                                    budget=300)  # fmt: skip
-    door.call(retriever, "retrieve", bundle)
+    entry_point.call(retriever, "retrieve", bundle)
 
     asked: list[Any] = [one.asked[0] for one in inner]
     assert asked == [before, before]
@@ -298,7 +311,7 @@ def test_a_transformed_question_reaches_every_retriever_whole(door: Door) -> Non
 
 @pytest.mark.parametrize("party", PARTIES)
 def test_what_a_transform_wants_embedded_votes_in_place_of_the_question(
-    door: Door, party: str
+    entry_point: EntryPoint, party: str
 ) -> None:
     """The hypothetical answer is nearer to the passage than the question is."""
 
@@ -315,9 +328,9 @@ def test_what_a_transform_wants_embedded_votes_in_place_of_the_question(
     bundle = QueryBundle("q?", custom_embedding_strs=["a passage"])
     if party == "postprocessor":
         owner: Any = BudgetPostprocessor(budget=99, embed_model=Model())
-        out: Any = door.call(owner, "postprocess_nodes", nodes, query_bundle=bundle)
+        out: Any = entry_point.call(owner, "postprocess_nodes", nodes, query_bundle=bundle)
     else:
         owner = AssembledRetriever({"rag": FixedRetriever(nodes)}, budget=99, embed_model=Model())
-        out = door.call(owner, "retrieve", bundle)
+        out = entry_point.call(owner, "retrieve", bundle)
 
     assert out[0].node.get_content() == "second"

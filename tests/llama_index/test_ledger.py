@@ -283,21 +283,21 @@ def _astream(engine: Any) -> str:
     return asyncio.run(run())
 
 
-DOORS: dict[str, Callable[[Any], str]] = {
+ENTRY_POINTS: dict[str, Callable[[Any], str]] = {
     "chat": _chat, "achat": _achat, "stream": _stream, "astream": _astream,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("door", sorted(DOORS))
+@pytest.mark.parametrize("entry_point", sorted(ENTRY_POINTS))
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("history", [0, 7200])
 def test_an_engine_answers_with_one_call_however_long_the_history_is(
-    kind: Any, history: int, door: str
+    kind: Any, history: int, entry_point: str
 ) -> None:
     """7.2k tokens of history in an 8k window end in "Chunk size -145 is not positive"."""
     engine, llm, processor = engine_of(kind, history)
 
-    assert DOORS[door](engine).strip() == "An answer."
+    assert ENTRY_POINTS[entry_point](engine).strip() == "An answer."
     condensed = kind is CondensePlusContextChatEngine and history > 0
     assert llm.calls == 1 + condensed
     assert max(llm.tokens) <= 8192 - 1024

@@ -54,7 +54,7 @@ from muntin import ConfigurationError, TiktokenCounter
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -91,23 +91,23 @@ def test_every_argument_of_the_siblings_has_its_row_in_the_migration_page(name: 
     assert f"`{name}" in page.read_text(encoding="utf-8")
 
 
-def test_a_prefix_can_be_given_by_position(door: Door) -> None:
+def test_a_prefix_can_be_given_by_position(entry_point: EntryPoint) -> None:
     """`ChatMemoryBuffer.get(None, 5)` is in programs."""
     memory = memory_of(200)
-    door.call(memory, "put_messages", talk(3))
-    sent: Any = door.call(memory, "get", None, 60)
+    entry_point.call(memory, "put_messages", talk(3))
+    sent: Any = entry_point.call(memory, "get", None, 60)
 
     assert size(sent) <= 140
 
 
-def test_messages_by_status_are_those_sent_and_those_folded(door: Door) -> None:
+def test_messages_by_status_are_those_sent_and_those_folded(entry_point: EntryPoint) -> None:
     """`Memory.get_all(status=ACTIVE)` is how dashboards show the queue."""
     memory = memory_of(500, summarizer=recap_of())
-    door.call(memory, "put_messages", [said("system", "Be brief."), *talk(40)])
-    door.call(memory, "get")
-    active: Any = door.call(memory, "get_all", status=MessageStatus.ACTIVE)
-    archived: Any = door.call(memory, "get_all", status=MessageStatus.ARCHIVED)
-    every: Any = door.call(memory, "get_all", status=None)
+    entry_point.call(memory, "put_messages", [said("system", "Be brief."), *talk(40)])
+    entry_point.call(memory, "get")
+    active: Any = entry_point.call(memory, "get_all", status=MessageStatus.ACTIVE)
+    archived: Any = entry_point.call(memory, "get_all", status=MessageStatus.ARCHIVED)
+    every: Any = entry_point.call(memory, "get_all", status=None)
 
     assert active[0] == said("system", "Be brief.")
     assert archived
@@ -116,16 +116,20 @@ def test_messages_by_status_are_those_sent_and_those_folded(door: Door) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "simple"])
-def test_a_chat_store_of_either_kind_is_written_and_read(kind: str, door: Door) -> None:
+def test_a_chat_store_of_either_kind_is_written_and_read(
+    kind: str, entry_point: EntryPoint
+) -> None:
     """Redis, Postgres and DynamoDB stores are `BaseChatStore`s, and were refused."""
     store: Any = JsonChatStore() if kind == "json" else SimpleChatStore()
     buffer = ChatMemoryBuffer.from_defaults(
         chat_store=store, chat_store_key="ada", chat_history=talk(4)
     )
     memory = CompactingMemory.from_defaults(chat_store=store, chat_store_key="ada")
-    door.call(memory, "put_messages", [said("user", "And now?"), said("assistant", "Now this.")])
+    entry_point.call(
+        memory, "put_messages", [said("user", "And now?"), said("assistant", "Now this.")]
+    )
 
-    assert buffer.get_all() == door.call(memory, "get_all")
+    assert buffer.get_all() == entry_point.call(memory, "get_all")
     assert len(buffer.get_all()) == 6
 
 

@@ -19,7 +19,7 @@ from pydantic import PrivateAttr
 from llama_doubles import calling, memory_of, recap_of, result, said, talk
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -92,22 +92,22 @@ class DynamoDBChatStore(BaseChatStore):
         raise AttributeError("_atable")
 
 
-def test_a_conversation_in_dynamo_is_written_and_read(door: Door) -> None:
+def test_a_conversation_in_dynamo_is_written_and_read(entry_point: EntryPoint) -> None:
     """Its async methods fail at every call."""
     store = DynamoDBChatStore()
     memory = memory_of(500, chat_store=store, session_id="ada")
-    door.call(memory, "put_messages", talk(20))
-    door.call(memory, "put", said("user", "and now?"))
+    entry_point.call(memory, "put_messages", talk(20))
+    entry_point.call(memory, "put", said("user", "and now?"))
     other = memory_of(500, chat_store=store, session_id="ada")
 
-    assert door.call(other, "get_all") == [*talk(20), said("user", "and now?")]
-    door.call(other, "set", talk(3))
-    assert door.call(memory, "get_all") == talk(3)
-    door.call(memory, "reset")
+    assert entry_point.call(other, "get_all") == [*talk(20), said("user", "and now?")]
+    entry_point.call(other, "set", talk(3))
+    assert entry_point.call(memory, "get_all") == talk(3)
+    entry_point.call(memory, "reset")
     assert store.get_keys() == []
 
 
-def test_numbers_in_calls_are_the_same_after_dynamo(door: Door) -> None:
+def test_numbers_in_calls_are_the_same_after_dynamo(entry_point: EntryPoint) -> None:
     """A float was refused, and an int came back as another number, so each read lost the recap."""
     store = DynamoDBChatStore()
     asked: list[str] = []
@@ -124,10 +124,10 @@ def test_numbers_in_calls_are_the_same_after_dynamo(door: Door) -> None:
             result(f"c{at}", "parcels " * 30),
             said("assistant", f"Depot {at} is full."),
         ]
-        door.call(memory, "put_messages", turn)
+        entry_point.call(memory, "put_messages", turn)
     for _ in range(3):
-        door.call(memory, "get")
-    again: Any = door.call(memory_of(900, chat_store=store), "get_all")
+        entry_point.call(memory, "get")
+    again: Any = entry_point.call(memory_of(900, chat_store=store), "get_all")
 
     assert len(asked) == 1
     assert again == memory.log.all()

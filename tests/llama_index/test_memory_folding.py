@@ -38,17 +38,17 @@ from muntin import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 
-def test_the_recap_stands_for_what_is_folded(door: Door) -> None:
+def test_the_recap_stands_for_what_is_folded(entry_point: EntryPoint) -> None:
     """The model reads it in front of what is kept word for word."""
     memory = memory_of(600, summarizer=recap_of("They agreed on 80 euros."))
-    door.call(memory, "put", said("system", "Be brief."))
-    door.call(memory, "put_messages", talk(60))
-    sent: Any = door.call(memory, "get")
+    entry_point.call(memory, "put", said("system", "Be brief."))
+    entry_point.call(memory, "put_messages", talk(60))
+    sent: Any = entry_point.call(memory, "get")
 
     assert sent[0] == said("system", "Be brief.")
     assert sent[1].role is MessageRole.USER
@@ -56,13 +56,13 @@ def test_the_recap_stands_for_what_is_folded(door: Door) -> None:
     assert sent[2:] == talk(60)[-len(sent) + 2 :]
 
 
-def test_a_model_is_asked_now_and_then_not_every_turn(door: Door) -> None:
+def test_a_model_is_asked_now_and_then_not_every_turn(entry_point: EntryPoint) -> None:
     """`ChatSummaryMemoryBuffer` asks in 90 of 90 turns once it is over its limit."""
     llm = StrictLLM(lambda _: "They spoke of travel rules.", window=32_000)
     memory = memory_of(2000, summarizer=llm)
     for message in talk(300):
-        door.call(memory, "put", message)
-        door.call(memory, "get")
+        entry_point.call(memory, "put", message)
+        entry_point.call(memory, "get")
 
     assert 1 <= llm.calls <= 25
     assert len(memory.get_all()) == 300
@@ -89,7 +89,7 @@ def test_a_call_that_is_folded_is_told_to_the_summariser() -> None:
 
 
 @pytest.mark.parametrize("reply", [SummaryError("down"), RuntimeError("no key"), "", "  \n"])
-def test_a_summariser_that_fails_loses_nothing(door: Door, reply: Any) -> None:
+def test_a_summariser_that_fails_loses_nothing(entry_point: EntryPoint, reply: Any) -> None:
     """20 messages before, 16 after: the newest are gone with `ChatSummaryMemoryBuffer`."""
 
     def summarize(text: str, instruction: str) -> str:
@@ -99,11 +99,11 @@ def test_a_summariser_that_fails_loses_nothing(door: Door, reply: Any) -> None:
 
     memory = memory_of(400, summarizer=summarize)
     messages = talk(20)
-    door.call(memory, "put_messages", messages)
+    entry_point.call(memory, "put_messages", messages)
     with pytest.warns(CompactionWarning, match="all messages are kept"):
-        sent: Any = door.call(memory, "get")
+        sent: Any = entry_point.call(memory, "get")
 
-    assert door.call(memory, "get_all") == messages
+    assert entry_point.call(memory, "get_all") == messages
     assert size(sent) <= 400
     assert messages[-2] in sent
 
@@ -118,25 +118,27 @@ REFUSED: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(REFUSED))
-def test_a_summary_that_is_none_is_refused_and_not_remembered(kind: str, door: Door) -> None:
+def test_a_summary_that_is_none_is_refused_and_not_remembered(
+    kind: str, entry_point: EntryPoint
+) -> None:
     """An echo became the recap, and the messages it stood for were gone from what is sent."""
     memory = memory_of(400, summarizer=lambda text, _instruction: REFUSED[kind](text))
     messages = talk(20)
-    door.call(memory, "put_messages", messages)
+    entry_point.call(memory, "put_messages", messages)
     with pytest.warns(CompactionWarning, match="summary_"):
-        sent: Any = door.call(memory, "get")
+        sent: Any = entry_point.call(memory, "get")
 
     assert memory.log.recap == ""
     assert size(sent) <= 400
-    assert door.call(memory, "get_all") == messages
+    assert entry_point.call(memory, "get_all") == messages
 
 
-def test_a_summariser_is_given_what_its_window_holds(door: Door) -> None:
+def test_a_summariser_is_given_what_its_window_holds(entry_point: EntryPoint) -> None:
     """50,547 tokens were sent to a model with a window of 512."""
     small = StrictLLM(lambda _: "They spoke of travel rules.", window=512, num_output=128)
     memory = memory_of(2000, summarizer=small)
-    door.call(memory, "put_messages", talk(300))
-    door.call(memory, "get")
+    entry_point.call(memory, "put_messages", talk(300))
+    entry_point.call(memory, "get")
 
     assert small.calls > 1
     assert max(small.tokens) <= 512 - 128

@@ -30,7 +30,7 @@ from muntin import ContextWindowExceeded
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -212,30 +212,30 @@ def test_a_video_that_was_flushed_is_told_as_one(tmp_path: Path) -> None:
 # --- of ChatSummaryMemoryBuffer ------------------------------------------------------------------
 
 
-def test_a_message_over_the_limit_is_an_error_not_a_summary(door: Door) -> None:
+def test_a_message_over_the_limit_is_an_error_not_a_summary(entry_point: EntryPoint) -> None:
     """Theirs sends a summary in place of the question."""
     long = said("user", "This message is longer than the limit of this memory. " * 10)
     with pytest.raises(ContextWindowExceeded):
-        door.call(memory_of(30, chat_history=[long], summarizer=StrictLLM(["?"])), "get")
+        entry_point.call(memory_of(30, chat_history=[long], summarizer=StrictLLM(["?"])), "get")
 
 
 @pytest.mark.parametrize("model", [True, False])
-def test_nothing_is_overwritten_by_a_summary(model: bool, door: Door) -> None:  # noqa: FBT001 - pytest's own way
+def test_nothing_is_overwritten_by_a_summary(model: bool, entry_point: EntryPoint) -> None:  # noqa: FBT001 - pytest's own way
     """Theirs keeps two or three messages of all that were put."""
     llm = StrictLLM(lambda _: "They spoke of travel rules and of depots.", window=8000)
     memory = memory_of(300, summarizer=llm if model else None)
     for message in talk(30):
-        door.call(memory, "put", message)
-        door.call(memory, "get")
+        entry_point.call(memory, "put", message)
+        entry_point.call(memory, "get")
 
-    assert door.call(memory, "get_all") == talk(30)
+    assert entry_point.call(memory, "get_all") == talk(30)
 
 
-def test_a_summary_of_a_single_word_is_a_summary(door: Door) -> None:
+def test_a_summary_of_a_single_word_is_a_summary(entry_point: EntryPoint) -> None:
     """A model with a limit of one token answers with one word."""
     memory = memory_of(300, summarizer=StrictLLM(lambda _: "Travel.", window=8000))
     memory.put_messages(talk(30))
-    sent: Any = door.call(memory, "get")
+    sent: Any = entry_point.call(memory, "get")
 
     assert sent[0].content.startswith("[Recap]")
     assert sent[-1] == talk(30)[-1]
@@ -255,7 +255,9 @@ def test_a_summary_is_saved_and_read(way: str) -> None:
     assert saved[way]().get() == sent
 
 
-def test_without_a_model_the_oldest_are_extracted_and_no_warning_is_given(door: Door) -> None:
+def test_without_a_model_the_oldest_are_extracted_and_no_warning_is_given(
+    entry_point: EntryPoint,
+) -> None:
     """Theirs drops the oldest without a word."""
     import warnings
 
@@ -263,61 +265,61 @@ def test_without_a_model_the_oldest_are_extracted_and_no_warning_is_given(door: 
     memory.put_messages([*FERRY, *talk(30)])
     with warnings.catch_warnings():
         warnings.simplefilter("error", CompactionWarning)
-        sent: Any = door.call(memory, "get")
+        sent: Any = entry_point.call(memory, "get")
     assert sent[0].content.startswith("[Recap]")
 
 
 # --- of VectorMemory and SimpleComposableMemory --------------------------------------------------
 
 
-def test_a_turn_comes_back_whole_for_its_question(door: Door) -> None:
+def test_a_turn_comes_back_whole_for_its_question(entry_point: EntryPoint) -> None:
     """Theirs keeps a user message with what follows it as one node."""
     looked = [said("user", "Which crane is broken?"), calling("c1", part=7),
               result("c1", "crane 7: hook bent"), said("assistant", "It is crane 7.")]  # fmt: skip
     memory = memory_of(400)
     memory.put_messages([*looked, *talk(40)])
-    sent: Any = door.call(memory, "get", "Which crane is broken?")
+    sent: Any = entry_point.call(memory, "get", "Which crane is broken?")
 
     at = next(at for at, one in enumerate(sent) if one.content == looked[0].content)
     assert sent[at : at + 4] == looked
 
 
-def test_without_a_question_the_history_is_returned(door: Door) -> None:
+def test_without_a_question_the_history_is_returned(entry_point: EntryPoint) -> None:
     """Theirs returns nothing."""
     memory = memory_of(1000)
     memory.put_messages(FERRY)
 
-    assert door.call(memory, "get") == FERRY
-    assert door.call(memory, "get_all") == FERRY
+    assert entry_point.call(memory, "get") == FERRY
+    assert entry_point.call(memory, "get_all") == FERRY
 
 
 @pytest.mark.parametrize("verb", ["set", "reset"])
-def test_what_was_replaced_is_not_found_again(verb: str, door: Door) -> None:
+def test_what_was_replaced_is_not_found_again(verb: str, entry_point: EntryPoint) -> None:
     """Theirs empties its index for both."""
     memory = memory_of(300)
     memory.put_messages([*FERRY, *talk(40)])
-    door.call(memory, "get", ASKED)
-    door.call(memory, verb, *([talk(2)] if verb == "set" else []))
+    entry_point.call(memory, "get", ASKED)
+    entry_point.call(memory, verb, *([talk(2)] if verb == "set" else []))
 
-    assert "pier 4" not in content(door.call(memory, "get", ASKED))  # pyright: ignore[reportArgumentType] - messages
+    assert "pier 4" not in content(entry_point.call(memory, "get", ASKED))  # pyright: ignore[reportArgumentType] - messages
 
 
-def test_recent_and_recalled_turns_are_sent_once_each(door: Door) -> None:
+def test_recent_and_recalled_turns_are_sent_once_each(entry_point: EntryPoint) -> None:
     """Composed memories send the same message from both, and invent a system prompt."""
     memory = memory_of(600)
     memory.put_messages([*talk(60), *FERRY])
-    sent: Any = door.call(memory, "get", ASKED)
+    sent: Any = entry_point.call(memory, "get", ASKED)
 
     assert [message.content for message in sent].count(FERRY[1].content) == 1
     assert all(message.role is not MessageRole.SYSTEM for message in sent)
     assert size(sent) <= 600
 
 
-def test_what_is_put_once_reaches_recent_and_recalled_alike(door: Door) -> None:
+def test_what_is_put_once_reaches_recent_and_recalled_alike(entry_point: EntryPoint) -> None:
     """A composed memory writes into each of its parts; one of them may fail."""
     memory = memory_of(300)
     for message in [*FERRY, *talk(40)]:
-        door.call(memory, "put", message)
+        entry_point.call(memory, "put", message)
 
     assert len(memory.get_all()) == 42
-    assert "pier 4" in content(door.call(memory, "get", ASKED))  # pyright: ignore[reportArgumentType] - messages
+    assert "pier 4" in content(entry_point.call(memory, "get", ASKED))  # pyright: ignore[reportArgumentType] - messages

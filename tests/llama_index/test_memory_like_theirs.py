@@ -28,7 +28,7 @@ from llama_index_muntin.testing import StrictLLM
 from muntin import ConfigurationError, ContextWindowExceeded, TiktokenCounter, count_messages
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -51,60 +51,60 @@ def of(limit: int | None = None, *history: ChatMessage, **more: Any) -> Compacti
 # --- of ChatMemoryBuffer -------------------------------------------------------------------------
 
 
-def test_one_message_without_a_limit(door: Door) -> None:
+def test_one_message_without_a_limit(entry_point: EntryPoint) -> None:
     """The first test of each memory."""
-    assert door.call(of(None, FIRST), "get") == [FIRST]
+    assert entry_point.call(of(None, FIRST), "get") == [FIRST]
 
 
-def test_a_small_prefix(door: Door) -> None:
+def test_a_small_prefix(entry_point: EntryPoint) -> None:
     """A prefix far below the limit changes nothing."""
-    assert door.call(of(1000, FIRST), "get", None, 5) == [FIRST]
-    assert door.call(of(1000, FIRST), "get", initial_token_count=5) == [FIRST]
+    assert entry_point.call(of(1000, FIRST), "get", None, 5) == [FIRST]
+    assert entry_point.call(of(1000, FIRST), "get", initial_token_count=5) == [FIRST]
     with pytest.raises(ConfigurationError, match="initial_token_count"):
-        door.call(of(1000, FIRST), "get", 5)
+        entry_point.call(of(1000, FIRST), "get", 5)
 
 
 @pytest.mark.parametrize("limit", [49, 50])
-def test_a_prefix_at_or_over_the_limit_is_an_error(limit: int, door: Door) -> None:
+def test_a_prefix_at_or_over_the_limit_is_an_error(limit: int, entry_point: EntryPoint) -> None:
     """Theirs raises `ValueError` over the limit, and returns nothing at the limit."""
     with pytest.raises(ContextWindowExceeded, match="initial_token_count"):
-        door.call(of(limit), "get", None, 50)
+        entry_point.call(of(limit), "get", None, 50)
 
 
-def test_space_for_less_than_a_turn_keeps_the_question(door: Door) -> None:
+def test_space_for_less_than_a_turn_keeps_the_question(entry_point: EntryPoint) -> None:
     """Theirs returns an empty list: no question at all."""
-    sent: Any = door.call(of(cost(FIRST, ANSWER) - 1, FIRST, ANSWER), "get")
+    sent: Any = entry_point.call(of(cost(FIRST, ANSWER) - 1, FIRST, ANSWER), "get")
 
     assert FIRST in sent
 
 
 @pytest.mark.parametrize("extra", [0, 3])
-def test_space_for_the_second_turn(extra: int, door: Door) -> None:
+def test_space_for_the_second_turn(extra: int, entry_point: EntryPoint) -> None:
     """The newest question comes first, never an answer; its own answer may give its place."""
     history = (FIRST, ANSWER, SECOND, SECOND_ANSWER)
     limit = cost(SECOND, SECOND_ANSWER) + extra
-    sent: Any = door.call(of(limit, *history), "get")
+    sent: Any = entry_point.call(of(limit, *history), "get")
 
     assert sent in ([SECOND], [SECOND, SECOND_ANSWER])
     assert cost(*sent) <= limit
 
 
-def test_set_replaces(door: Door) -> None:
+def test_set_replaces(entry_point: EntryPoint) -> None:
     """`put` adds, `set` replaces."""
     memory = of(None, FIRST)
-    door.call(memory, "put", FIRST)
-    assert door.call(memory, "get") == [FIRST, FIRST]
-    door.call(memory, "set", [FIRST])
-    assert door.call(memory, "get") == [FIRST]
+    entry_point.call(memory, "put", FIRST)
+    assert entry_point.call(memory, "get") == [FIRST, FIRST]
+    entry_point.call(memory, "set", [FIRST])
+    assert entry_point.call(memory, "get") == [FIRST]
 
 
-def test_a_limit_of_two_messages(door: Door) -> None:
+def test_a_limit_of_two_messages(entry_point: EntryPoint) -> None:
     """Newest last, never over the limit, and everything is still there."""
     limit = cost(FIRST, FIRST)
     memory = of(limit, FIRST)
     for message in (FIRST, FIRST, FIRST, said("user", "test message2")):
-        door.call(memory, "put", message)
-        sent: Any = door.call(memory, "get")
+        entry_point.call(memory, "put", message)
+        sent: Any = entry_point.call(memory, "get")
         assert cost(*sent) <= limit
         assert sent[-1] == message
     assert len(memory.get_all()) == 5
@@ -128,7 +128,7 @@ def test_saved_and_read(way: str) -> None:
 # --- of ChatSummaryMemoryBuffer ------------------------------------------------------------------
 
 
-def test_the_older_part_is_summarised(door: Door) -> None:
+def test_the_older_part_is_summarised(entry_point: EntryPoint) -> None:
     """Theirs asks again for each message; a recap of ours stays until the limit is reached."""
     llm = StrictLLM(lambda _: "They greeted.", window=8000)
     history = [
@@ -136,13 +136,13 @@ def test_the_older_part_is_summarised(door: Door) -> None:
         for at in range(12)
     ]
     memory = of(200, *history, summarizer=llm)
-    sent: Any = door.call(memory, "get")
+    sent: Any = entry_point.call(memory, "get")
 
     assert sent[0].content == "[Recap] They greeted."
     assert sent[0].role is MessageRole.USER
     assert sent[1:] == history[-len(sent) + 1 :]
-    door.call(memory, "put", said("user", "Message 12"))
-    after: Any = door.call(memory, "get")
+    entry_point.call(memory, "put", said("user", "Message 12"))
+    after: Any = entry_point.call(memory, "get")
     assert after[: len(sent)] == sent
     assert llm.calls == 1
     assert len(memory.get_all()) == 13
@@ -183,44 +183,44 @@ def test_every_block_costs_something(kind: str) -> None:
         assert cost(message) > cost(said("assistant", "")) + 3
 
 
-def test_calls_with_large_arguments_are_folded(door: Door) -> None:
+def test_calls_with_large_arguments_are_folded(entry_point: EntryPoint) -> None:
     """Twenty messages stayed active with a limit of 50 words."""
     memory = CompactingMemory.from_defaults(token_limit=400, tokenizer_fn=str.split)
     for at in range(10):
         block = types.ToolCallBlock(
             tool_call_id=f"c{at}", tool_name="search", tool_kwargs={"query": "word " * 200}
         )
-        door.call(memory, "put", said("user", "hi"))
-        door.call(memory, "put", ChatMessage(role="assistant", blocks=[block]))
-    sent: Any = door.call(memory, "get")
+        entry_point.call(memory, "put", said("user", "hi"))
+        entry_point.call(memory, "put", ChatMessage(role="assistant", blocks=[block]))
+    sent: Any = entry_point.call(memory, "get")
 
     assert len(sent) < 20
     assert count_messages(sent, counter=lambda text: len(text.split())) <= 400
 
 
-def test_over_the_limit_the_newest_question_stays(door: Door) -> None:
+def test_over_the_limit_the_newest_question_stays(entry_point: EntryPoint) -> None:
     """Three messages of 500 words with a limit of 1,000."""
     memory = of(1000)
-    door.call(
+    entry_point.call(
         memory,
         "put_messages",
         [said("user", "x " * 500), said("assistant", "y " * 500), said("user", "z " * 500)],
     )
-    sent: Any = door.call(memory, "get")
+    sent: Any = entry_point.call(memory, "get")
 
     assert "z " in str(sent[-1].content)
     assert cost(*sent) <= 1000
 
 
-def test_all_messages_by_status_and_a_reset(door: Door) -> None:
+def test_all_messages_by_status_and_a_reset(entry_point: EntryPoint) -> None:
     """`aget_all(status=)` and `areset(status=)` are of `Memory` alone."""
     memory = of(1000, FIRST, ANSWER)
 
-    assert door.call(memory, "get_all", status=MessageStatus.ACTIVE) == [FIRST, ANSWER]
+    assert entry_point.call(memory, "get_all", status=MessageStatus.ACTIVE) == [FIRST, ANSWER]
     with pytest.raises(ConfigurationError, match="ARCHIVED"):
-        door.call(memory, "reset", status=MessageStatus.ARCHIVED)
-    door.call(memory, "reset", status=MessageStatus.ACTIVE)
-    assert door.call(memory, "get") == []
+        entry_point.call(memory, "reset", status=MessageStatus.ARCHIVED)
+    entry_point.call(memory, "reset", status=MessageStatus.ACTIVE)
+    assert entry_point.call(memory, "get") == []
 
 
 TURNS: dict[str, tuple[int, list[ChatMessage]]] = {
@@ -242,12 +242,14 @@ TURNS: dict[str, tuple[int, list[ChatMessage]]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(TURNS))
-def test_the_first_message_is_a_user_and_no_result_stands_alone(kind: str, door: Door) -> None:
+def test_the_first_message_is_a_user_and_no_result_stands_alone(
+    kind: str, entry_point: EntryPoint
+) -> None:
     """Bedrock takes nothing else, and a result without its call is refused by all."""
     limit, history = TURNS[kind]
     memory = of(limit)
-    door.call(memory, "put_messages", history)
-    sent: Any = door.call(memory, "get")
+    entry_point.call(memory, "put_messages", history)
+    sent: Any = entry_point.call(memory, "get")
 
     assert sent
     assert sent[0].role is MessageRole.USER
@@ -319,7 +321,9 @@ class Buckets(AsyncDBChatStore):
         return list(self._rows[MessageStatus.ACTIVE])
 
 
-def test_a_store_that_a_memory_archived_into_is_taken_over_in_order(door: Door) -> None:
+def test_a_store_that_a_memory_archived_into_is_taken_over_in_order(
+    entry_point: EntryPoint,
+) -> None:
     """Archived messages came behind the active ones, and outlived a `set`."""
     store = Buckets()
     old = Memory.from_defaults(
@@ -333,8 +337,8 @@ def test_a_store_that_a_memory_archived_into_is_taken_over_in_order(door: Door) 
     memory = of(2000, chat_store=store, session_id="ada")
 
     assert 0 < len(old.get_all(status=MessageStatus.ACTIVE)) < 12
-    assert door.call(memory, "get_all") == history
-    door.call(memory, "set", [FIRST])
+    assert entry_point.call(memory, "get_all") == history
+    entry_point.call(memory, "set", [FIRST])
     assert of(2000, chat_store=store, session_id="ada").get_all() == [FIRST]
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
     from llama_index_muntin import CompactingMemory
 
 pytestmark = pytest.mark.usefixtures("own_loop")
@@ -77,7 +77,7 @@ class Opaque:
 @pytest.mark.parametrize("verb", ["set", "put_messages", "put"])
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_message_that_cannot_be_written_changes_nothing(
-    store: Any, verb: str, place: str, door: Door
+    store: Any, verb: str, place: str, entry_point: EntryPoint
 ) -> None:
     """`set` deleted the history on disk before it failed; without a store every later save did."""
     memory = memory_of(500, chat_store=store)
@@ -87,29 +87,31 @@ def test_a_message_that_cannot_be_written_changes_nothing(
     given: Any = bad if verb == "put" else batch
 
     with pytest.raises(ConfigurationError, match="handle"):
-        door.call(memory, verb, given)
+        entry_point.call(memory, verb, given)
 
     assert agrees(memory) == talk(4)
-    door.call(memory, "put", said("user", "and on"))
+    entry_point.call(memory, "put", said("user", "and on"))
     assert len(agrees(memory)) == 5
 
 
-def test_an_empty_batch_is_no_write(store: Any, door: Door) -> None:
+def test_an_empty_batch_is_no_write(store: Any, entry_point: EntryPoint) -> None:
     """An insert of no rows is an IntegrityError in SQL."""
     memory = memory_of(500, chat_store=store)
-    door.call(memory, "put_messages", [])
+    entry_point.call(memory, "put_messages", [])
     assert memory.get_all() == []
-    door.call(memory, "put_messages", talk(2))
-    door.call(memory, "put_messages", [])
+    entry_point.call(memory, "put_messages", talk(2))
+    entry_point.call(memory, "put_messages", [])
 
     assert agrees(memory) == talk(2)
 
 
-def test_plain_values_come_back_alike_from_memory_and_store(store: Any, door: Door) -> None:
+def test_plain_values_come_back_alike_from_memory_and_store(
+    store: Any, entry_point: EntryPoint
+) -> None:
     """A set in `additional_kwargs` is a list on disk: two readers saw two conversations."""
     memory = memory_of(500, chat_store=store)
     kwargs = {"tags": {"a"}, "at": 2.5, "deep": {"x": [1, None]}}
-    door.call(memory, "put", ChatMessage(role="user", content="x", additional_kwargs=kwargs))
+    entry_point.call(memory, "put", ChatMessage(role="user", content="x", additional_kwargs=kwargs))
 
     assert len(agrees(memory)) == 1
 
@@ -182,15 +184,17 @@ class Failing(LossyStore):
 
 
 @pytest.mark.parametrize("fails", [1, 2])
-def test_what_a_broken_replacement_destroyed_is_put_back(fails: int, door: Door) -> None:
+def test_what_a_broken_replacement_destroyed_is_put_back(
+    fails: int, entry_point: EntryPoint
+) -> None:
     """Stores delete first and insert then; a crash in between was the end of the conversation."""
     store = Failing(fails=fails)
     memory = memory_of(900, chat_store=store)
-    door.call(memory, "put_messages", talk(6))
+    entry_point.call(memory, "put_messages", talk(6))
 
     with pytest.raises(OSError, match="connection lost"):
-        door.call(memory, "set", [said("user", "Anew.")])
-    door.call(memory, "get")
+        entry_point.call(memory, "set", [said("user", "Anew.")])
+    entry_point.call(memory, "get")
 
     assert agrees(memory) == talk(6)
 
@@ -203,17 +207,19 @@ class LostReply(LossyStore):
         raise OSError("no answer")
 
 
-def test_a_write_of_unknown_fate_is_looked_up(door: Door) -> None:
+def test_a_write_of_unknown_fate_is_looked_up(entry_point: EntryPoint) -> None:
     """The row was there, the memory did not know it, and the next write hid that."""
     store = LostReply()
     memory = memory_of(900, chat_store=store)
     with pytest.raises(OSError, match="no answer"):
-        door.call(memory, "put", said("user", "written?"))
+        entry_point.call(memory, "put", said("user", "written?"))
 
     assert agrees(memory) == [said("user", "written?")]
 
 
-def test_a_set_that_continues_the_conversation_keeps_its_recap(store: Any, door: Door) -> None:
+def test_a_set_that_continues_the_conversation_keeps_its_recap(
+    store: Any, entry_point: EntryPoint
+) -> None:
     """Engines are given `chat_history=` at every request: each paid for the same recap again."""
     asked: list[str] = []
 
@@ -224,25 +230,27 @@ def test_a_set_that_continues_the_conversation_keeps_its_recap(store: Any, door:
     memory = memory_of(900, chat_store=store, summarizer=summarize)
     history = talk(40)
     for _ in range(3):
-        door.call(memory, "set", history)
-        door.call(memory, "get")
+        entry_point.call(memory, "set", history)
+        entry_point.call(memory, "get")
         history = [*history, *talk(2)]
 
     assert len(asked) == 1
     assert len(agrees(memory)) == 44
 
 
-def test_two_memories_of_one_store_lose_nothing(tmp_path: Path, door: Door) -> None:
+def test_two_memories_of_one_store_lose_nothing(tmp_path: Path, entry_point: EntryPoint) -> None:
     """Two workers answer one conversation in turn, and each folds what both have put."""
     for make in ("simple", "json", "sql"):
         store = STORES[make](tmp_path)
         pair = [memory_of(900, chat_store=store, summarizer=recap_of()) for _ in range(2)]
         for at in range(60):
-            door.call(pair[at % 2], "put", said("user" if at % 2 else "assistant", f"say {at}"))
+            entry_point.call(
+                pair[at % 2], "put", said("user" if at % 2 else "assistant", f"say {at}")
+            )
             if at % 7 == 0:
-                door.call(pair[(at + 1) % 2], "get")
+                entry_point.call(pair[(at + 1) % 2], "get")
 
-        first, second = (door.call(one, "get_all") for one in pair)
+        first, second = (entry_point.call(one, "get_all") for one in pair)
         assert first == second == on_disk(store)
         assert [one.content for one in on_disk(store)] == [f"say {at}" for at in range(60)]
 

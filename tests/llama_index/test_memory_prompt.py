@@ -16,22 +16,28 @@ from muntin.messages import pairing_problems, view
 from muntin.testing import check_request
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
 @pytest.mark.parametrize("model", [True, False])
-def test_a_system_note_after_each_turn_is_no_prompt(role: str, model: bool, door: Door) -> None:  # noqa: FBT001 - pytest's own way
+def test_a_system_note_after_each_turn_is_no_prompt(
+    role: str,
+    model: bool,  # noqa: FBT001 - parametrised
+    entry_point: EntryPoint,
+) -> None:
     """Pinned for ever and moved to the front, such notes filled the limit until reads failed."""
     memory = memory_of(1000, summarizer=recap_of() if model else None)
-    door.call(memory, "put", said("system", "You are a clerk."))
+    entry_point.call(memory, "put", said("system", "You are a clerk."))
     sent: Any = []
     for at in range(51):
-        door.call(memory, "put_messages", [said("user", sentence(at)), said("assistant", "Noted.")])
-        door.call(memory, "put", said(role, f"The user is idle since {at} minutes."))
-        sent = door.call(memory, "get")
+        entry_point.call(
+            memory, "put_messages", [said("user", sentence(at)), said("assistant", "Noted.")]
+        )
+        entry_point.call(memory, "put", said(role, f"The user is idle since {at} minutes."))
+        sent = entry_point.call(memory, "get")
         assert size(sent) <= 1000
         assert sent[0].content == "You are a clerk."
 
@@ -42,12 +48,12 @@ def test_a_system_note_after_each_turn_is_no_prompt(role: str, model: bool, door
     assert "idle" not in contents[1].splitlines()[0][:12]
 
 
-def test_every_leading_system_message_is_the_prompt(door: Door) -> None:
+def test_every_leading_system_message_is_the_prompt(entry_point: EntryPoint) -> None:
     """A prompt of several messages must not lose its second half to a fold."""
     memory = memory_of(500, summarizer=recap_of())
     prompt = [said("system", "You are a clerk."), said("system", "Answer in verse.")]
-    door.call(memory, "put_messages", [*prompt, *talk(60)])
-    sent: Any = door.call(memory, "get")
+    entry_point.call(memory, "put_messages", [*prompt, *talk(60)])
+    sent: Any = entry_point.call(memory, "get")
 
     assert sent[:2] == prompt
     assert "[Recap]" in str(sent[2].content)
@@ -78,14 +84,16 @@ BROKEN: dict[str, list[ChatMessage]] = {
 
 @pytest.mark.parametrize("kind", sorted(BROKEN))
 @pytest.mark.parametrize("limit", [2000, 150])
-def test_a_broken_conversation_is_mended_and_reported(kind: str, limit: int, door: Door) -> None:
+def test_a_broken_conversation_is_mended_and_reported(
+    kind: str, limit: int, entry_point: EntryPoint
+) -> None:
     """A timeout that was stored once made every later request fail."""
     broken = BROKEN[kind]
     memory = memory_of(limit)
-    door.call(memory, "put_messages", [*broken, said("user", "Still there?")])
+    entry_point.call(memory, "put_messages", [*broken, said("user", "Still there?")])
     if limit < 1000:
-        door.call(memory, "put_messages", [*talk(6), said("user", "Still there?")])
-    sent: Any = door.call(memory, "get")
+        entry_point.call(memory, "put_messages", [*talk(6), said("user", "Still there?")])
+    sent: Any = entry_point.call(memory, "get")
 
     assert not pairing_problems([view(message) for message in sent])
     check_request(sent, window=4000, counter=EXACT)
@@ -98,19 +106,19 @@ def test_a_broken_conversation_is_mended_and_reported(kind: str, limit: int, doo
         assert next(one.reason for one in report.decisions) == "orphaned"
 
 
-def test_a_call_in_flight_is_not_mended(door: Door) -> None:
+def test_a_call_in_flight_is_not_mended(entry_point: EntryPoint) -> None:
     """A person may still have to approve it; the answer would come to a call that is closed."""
     memory = memory_of(500)
-    door.call(memory, "put_messages", [said("user", "Pay."), calling("c1")])
+    entry_point.call(memory, "put_messages", [said("user", "Pay."), calling("c1")])
 
-    assert door.call(memory, "get") == [said("user", "Pay."), calling("c1")]
+    assert entry_point.call(memory, "get") == [said("user", "Pay."), calling("c1")]
 
 
-def test_what_a_memory_sends_a_strict_model_takes(door: Door) -> None:
+def test_what_a_memory_sends_a_strict_model_takes(entry_point: EntryPoint) -> None:
     """The mock refuses what providers refuse."""
     llm = StrictLLM(lambda _: "Yes.", window=4000)
     for broken in BROKEN.values():
         memory = memory_of(600)
-        door.call(memory, "put_messages", [*broken, said("user", "Still there?")])
-        sent: Any = door.call(memory, "get")
+        entry_point.call(memory, "put_messages", [*broken, said("user", "Still there?")])
+        sent: Any = entry_point.call(memory, "get")
         assert llm.chat(sent).message.content == "Yes."

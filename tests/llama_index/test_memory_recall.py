@@ -37,7 +37,7 @@ from llama_index_muntin.testing import StrictLLM
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -51,25 +51,25 @@ def parcels(at: int) -> list[ChatMessage]:
     ]
 
 
-def asked_of(memory: CompactingMemory, door: Door, limit: int, put: bool) -> float:  # noqa: FBT001 - drawn
+def asked_of(memory: CompactingMemory, entry_point: EntryPoint, limit: int, put: bool) -> float:  # noqa: FBT001 - drawn
     """Return the share of old answers that come back for the question about them."""
     for at in range(ROUNDS):
-        door.call(memory, "put_messages", parcels(at))
+        entry_point.call(memory, "put_messages", parcels(at))
         if at % 10 == 0:
-            door.call(memory, "get")
+            entry_point.call(memory, "get")
     found = 0
     asked = range(3, 90, 5)
     for at in asked:
         question = f"And parcel P-{1000 + at}, where was it?"
         if put:
-            door.call(memory, "put", said("user", question))
-            sent: Any = door.call(memory, "get")
+            entry_point.call(memory, "put", said("user", question))
+            sent: Any = entry_point.call(memory, "get")
         else:
-            sent = door.call(memory, "get", question)
+            sent = entry_point.call(memory, "get", question)
         assert size(sent) <= limit
         found += any(message.content == parcels(at)[1].content for message in sent)
         if put:
-            door.call(memory, "put", said("assistant", "As I said."))
+            entry_point.call(memory, "put", said("assistant", "As I said."))
     return found / len(asked)
 
 
@@ -81,32 +81,36 @@ def test_an_old_answer_comes_back_for_its_question(
     least: float,
     put: bool,  # noqa: FBT001 - pytest's own way
     model: bool,  # noqa: FBT001 - pytest's own way
-    door: Door,
+    entry_point: EntryPoint,
 ) -> None:
     """Folded once, an answer was out of reach, although the memory still held it."""
     memory = memory_of(limit, summarizer=recap_of("They spoke of parcels.") if model else None)
 
-    assert asked_of(memory, door, limit, put) >= least
+    assert asked_of(memory, entry_point, limit, put) >= least
 
 
 @pytest.mark.parametrize("question", ["Thanks, that helps.", "ok", "", "Go on.", "你好"])
-def test_small_talk_recalls_nothing(question: str, door: Door) -> None:
+def test_small_talk_recalls_nothing(question: str, entry_point: EntryPoint) -> None:
     """Old turns that share a word of courtesy take the place of what was said just now."""
     memory = memory_of(600, summarizer=recap_of())
-    door.call(memory, "put_messages", [message for at in range(60) for message in parcels(at)])
-    plain: Any = door.call(memory, "get")
-    with_question: Any = door.call(memory, "get", question)
+    entry_point.call(
+        memory, "put_messages", [message for at in range(60) for message in parcels(at)]
+    )
+    plain: Any = entry_point.call(memory, "get")
+    with_question: Any = entry_point.call(memory, "get", question)
 
     recalled = [message for message in with_question if message not in plain]
     assert recalled == []
 
 
-def test_recalled_turns_stand_in_order_behind_the_recap(door: Door) -> None:
+def test_recalled_turns_stand_in_order_behind_the_recap(entry_point: EntryPoint) -> None:
     """An old answer that stands behind a newer one would be taken for the newest."""
     memory = memory_of(500, summarizer=recap_of())
-    door.call(memory, "put", said("system", "You are a clerk."))
-    door.call(memory, "put_messages", [message for at in range(60) for message in parcels(at)])
-    sent: Any = door.call(memory, "get", "Compare parcels P-1003 and P-1009, please.")
+    entry_point.call(memory, "put", said("system", "You are a clerk."))
+    entry_point.call(
+        memory, "put_messages", [message for at in range(60) for message in parcels(at)]
+    )
+    sent: Any = entry_point.call(memory, "get", "Compare parcels P-1003 and P-1009, please.")
     contents = [str(message.content) for message in sent]
 
     assert contents[0] == "You are a clerk."
@@ -116,7 +120,7 @@ def test_recalled_turns_stand_in_order_behind_the_recap(door: Door) -> None:
 
 
 @pytest.mark.parametrize("form", ["block", "openai"])
-def test_a_recalled_call_brings_its_result(form: str, door: Door) -> None:
+def test_a_recalled_call_brings_its_result(form: str, entry_point: EntryPoint) -> None:
     """Half a round is refused; the result alone answers nothing."""
     memory = memory_of(700, summarizer=recap_of())
     round_ = [
@@ -125,21 +129,23 @@ def test_a_recalled_call_brings_its_result(form: str, door: Door) -> None:
         result("c1", "INV-4711: 300 euros, paid"),
         said("assistant", "It is paid."),
     ]
-    door.call(memory, "put_messages", [*talk(4), *round_, *talk(60)])
-    sent: Any = door.call(memory, "get", "What did invoice INV-4711 amount to?")
+    entry_point.call(memory, "put_messages", [*talk(4), *round_, *talk(60)])
+    sent: Any = entry_point.call(memory, "get", "What did invoice INV-4711 amount to?")
     start = sent.index(round_[0])
 
     assert sent[start : start + 4] == round_
 
 
-def test_a_recalled_turn_is_what_was_said_last(door: Door) -> None:
+def test_a_recalled_turn_is_what_was_said_last(entry_point: EntryPoint) -> None:
     """A value that was changed later must not come back in its old form alone."""
     memory = memory_of(400, summarizer=recap_of())
     for price in (10, 20, 30):
-        door.call(memory, "put", said("user", f"The price of article A-77 is {price} euros now."))
-        door.call(memory, "put_messages", [said("assistant", "Noted."), *talk(12)])
-    door.call(memory, "put_messages", talk(20))
-    sent: Any = door.call(memory, "get", "What does article A-77 cost?")
+        entry_point.call(
+            memory, "put", said("user", f"The price of article A-77 is {price} euros now.")
+        )
+        entry_point.call(memory, "put_messages", [said("assistant", "Noted."), *talk(12)])
+    entry_point.call(memory, "put_messages", talk(20))
+    sent: Any = entry_point.call(memory, "get", "What does article A-77 cost?")
 
     assert any("30 euros" in str(message.content) for message in sent)
 
@@ -167,20 +173,20 @@ class Concepts(MockEmbedding):
         return self._vector(query)
 
 
-def test_vectors_find_what_shares_no_word(door: Door) -> None:
+def test_vectors_find_what_shares_no_word(entry_point: EntryPoint) -> None:
     """`Which automobile?` and `the blue car` have no word in common."""
     model = Concepts(embed_dim=3)
     answers = {}
     for embed_model in (None, model):
         memory = memory_of(500, summarizer=recap_of(), embed_model=embed_model)
-        door.call(memory, "put_messages", [said("user", "I drive a blue car."), *talk(61)])
-        sent: Any = door.call(memory, "get", "Which automobile belongs to me?")
+        entry_point.call(memory, "put_messages", [said("user", "I drive a blue car."), *talk(61)])
+        sent: Any = entry_point.call(memory, "get", "Which automobile belongs to me?")
         answers[embed_model is None] = any("blue car" in str(m.content) for m in sent)
         assert size(sent) <= 500
 
     assert answers == {True: False, False: True}
     before = len(model._texts)  # pyright: ignore[reportPrivateUsage] - our own double
-    door.call(memory, "get", "Which automobile belongs to me?")
+    entry_point.call(memory, "get", "Which automobile belongs to me?")
     assert len(model._texts) == before  # pyright: ignore[reportPrivateUsage] - our own double
 
 
@@ -235,12 +241,14 @@ def test_a_block_refuses_what_it_does_not_know() -> None:
     Memory.from_defaults(memory_blocks=[MuntinMemoryBlock(name="earlier")])
 
 
-def test_a_forgotten_conversation_is_not_recalled(door: Door) -> None:
+def test_a_forgotten_conversation_is_not_recalled(entry_point: EntryPoint) -> None:
     """After a reset nothing of the old conversation may come back."""
     memory = memory_of(500, summarizer=recap_of())
-    door.call(memory, "put_messages", [message for at in range(60) for message in parcels(at)])
-    door.call(memory, "get", "Where was parcel P-1003?")
-    door.call(memory, "set", [said("user", sentence(1)), said("assistant", "Yes.")])
-    sent: Any = door.call(memory, "get", "Where was parcel P-1003?")
+    entry_point.call(
+        memory, "put_messages", [message for at in range(60) for message in parcels(at)]
+    )
+    entry_point.call(memory, "get", "Where was parcel P-1003?")
+    entry_point.call(memory, "set", [said("user", sentence(1)), said("assistant", "Yes.")])
+    sent: Any = entry_point.call(memory, "get", "Where was parcel P-1003?")
 
     assert "P-1003" not in str([message.content for message in sent])

@@ -29,7 +29,7 @@ from muntin import (
 )
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -67,20 +67,20 @@ def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, Any]) ->
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("verb", ["put", "put_messages", "set"])
 def test_what_is_no_message_is_refused_and_nothing_is_kept(
-    door: Door,
+    entry_point: EntryPoint,
     verb: str,
     stored: bool,  # noqa: FBT001 - pytest's own way
 ) -> None:
-    """It was an AttributeError, at the door or when it was sent."""
+    """It was an AttributeError, at the entry point or when it was sent."""
     memory = memory_of(500, chat_store=LossyStore() if stored else None)
     with pytest.raises(ConfigurationError, match="str"):
-        door.call(memory, verb, "text" if verb == "put" else [said("user", "hi"), "text"])
+        entry_point.call(memory, verb, "text" if verb == "put" else [said("user", "hi"), "text"])
 
-    assert door.call(memory, "get_all") == []
+    assert entry_point.call(memory, "get_all") == []
 
 
 @pytest.mark.parametrize("way", ["put", "set", "store", "log"])
-def test_half_characters_never_leave_a_memory(door: Door, way: str) -> None:
+def test_half_characters_never_leave_a_memory(entry_point: EntryPoint, way: str) -> None:
     """No provider and no database takes a lone surrogate."""
     broken = [said("user", "half \ud83d", note="\udc00"), calling("c1", part="\ud800")]
     broken.append(result("c1", "half \ud83d"))
@@ -92,10 +92,10 @@ def test_half_characters_never_leave_a_memory(door: Door, way: str) -> None:
         token_limit=500, log=log, chat_store=store if way in ("put", "store") else None
     )
     if way in ("put", "set"):
-        door.call(memory, "set" if way == "set" else "put_messages", broken)
+        entry_point.call(memory, "set" if way == "set" else "put_messages", broken)
 
     for verb in ("get", "get_all"):
-        taken: Any = door.call(memory, verb)
+        taken: Any = entry_point.call(memory, verb)
         assert len(taken) == 3
         for message in taken:
             json.dumps(message.model_dump(mode="json"), ensure_ascii=False).encode()

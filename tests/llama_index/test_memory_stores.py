@@ -22,60 +22,60 @@ from llama_index_muntin._memory import ConversationLog
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 
-def test_a_store_is_written_through_and_read_back(door: Door) -> None:
+def test_a_store_is_written_through_and_read_back(entry_point: EntryPoint) -> None:
     """A conversation lives as long as its store."""
     store = LossyStore()
     memory = memory_of(500, chat_store=store, session_id="ada")
-    door.call(memory, "put_messages", talk(20))
-    door.call(memory, "put", said("user", "and now?"))
+    entry_point.call(memory, "put_messages", talk(20))
+    entry_point.call(memory, "put", said("user", "and now?"))
     other = memory_of(500, chat_store=store, session_id="ada")
 
-    assert door.call(other, "get_all") == [*talk(20), said("user", "and now?")]
-    assert size(door.call(other, "get")) <= 500  # pyright: ignore[reportArgumentType] - messages
+    assert entry_point.call(other, "get_all") == [*talk(20), said("user", "and now?")]
+    assert size(entry_point.call(other, "get")) <= 500  # pyright: ignore[reportArgumentType] - messages
 
 
-def test_making_a_memory_erases_nothing(door: Door) -> None:
+def test_making_a_memory_erases_nothing(entry_point: EntryPoint) -> None:
     """Creating a summary buffer over a stored history emptied it."""
     store = LossyStore()
     asyncio.run(store.set_messages("ada", talk(5)))
     memory = memory_of(500, chat_store=store, session_id="ada")
 
     assert len(asyncio.run(store.get_messages("ada"))) == 5
-    assert door.call(memory, "get_all") == talk(5)
+    assert entry_point.call(memory, "get_all") == talk(5)
 
 
-def test_one_session_does_not_see_another(door: Door) -> None:
+def test_one_session_does_not_see_another(entry_point: EntryPoint) -> None:
     """One store, many users."""
     store = LossyStore()
     ada, bob = (memory_of(500, chat_store=store, session_id=name) for name in ("ada", "bob"))
-    door.call(ada, "put", said("user", "alpha"))
-    door.call(bob, "put", said("user", "beta"))
+    entry_point.call(ada, "put", said("user", "alpha"))
+    entry_point.call(bob, "put", said("user", "beta"))
 
-    assert door.call(bob, "get") == [said("user", "beta")]
+    assert entry_point.call(bob, "get") == [said("user", "beta")]
 
 
-def test_what_another_process_writes_is_seen(door: Door) -> None:
+def test_what_another_process_writes_is_seen(entry_point: EntryPoint) -> None:
     """Two servers may serve one conversation."""
     store = LossyStore()
     one, other = (memory_of(500, chat_store=store, session_id="ada") for _ in range(2))
-    door.call(one, "put", said("user", "first"))
-    door.call(other, "put", said("assistant", "second"))
+    entry_point.call(one, "put", said("user", "first"))
+    entry_point.call(other, "put", said("assistant", "second"))
 
-    assert door.call(one, "get") == [said("user", "first"), said("assistant", "second")]
+    assert entry_point.call(one, "get") == [said("user", "first"), said("assistant", "second")]
 
 
-def test_set_and_reset_reach_the_store(door: Door) -> None:
+def test_set_and_reset_reach_the_store(entry_point: EntryPoint) -> None:
     """A store that keeps what was reset brings it back after a restart."""
     store = LossyStore()
     memory = memory_of(500, chat_store=store, session_id="ada")
-    door.call(memory, "set", talk(4))
+    entry_point.call(memory, "set", talk(4))
     assert len(asyncio.run(store.get_messages("ada"))) == 4
-    door.call(memory, "reset")
+    entry_point.call(memory, "reset")
 
     assert asyncio.run(store.get_messages("ada")) == []
 

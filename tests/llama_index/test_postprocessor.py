@@ -40,7 +40,7 @@ from shared_data import data_path, json_lines, needs_data
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.report import AssemblyReport
 
 
@@ -116,14 +116,16 @@ class LocalModel:
 
 
 @pytest.mark.parametrize("budget", [1, 40, 120, 333, 1000, 5000])
-def test_what_a_synthesizer_joins_is_inside_the_budget(door: Door, budget: int) -> None:
+def test_what_a_synthesizer_joins_is_inside_the_budget(
+    entry_point: EntryPoint, budget: int
+) -> None:
     """Metadata is sent along; a budget that overlooks it is none."""
     nodes = rules(20)
     for one in nodes:
         one.node.metadata = {"file": "rules.md", "page": 7}
     processor = BudgetPostprocessor(budget=budget, token_counter=EXACT)
 
-    chosen: Any = door.call(processor, "postprocess_nodes", nodes, query_str="cap?")
+    chosen: Any = entry_point.call(processor, "postprocess_nodes", nodes, query_str="cap?")
 
     assert EXACT(joined(chosen)) == report_of(processor).used <= budget
 
@@ -154,11 +156,11 @@ def test_every_node_is_accounted_for() -> None:
     assert {one.reason for one in decisions} >= {"placed", "exact_duplicate"}
 
 
-def test_nothing_in_is_nothing_out(door: Door) -> None:
+def test_nothing_in_is_nothing_out(entry_point: EntryPoint) -> None:
     """A retriever may find nothing."""
     processor = BudgetPostprocessor(budget=10)
 
-    assert door.call(processor, "postprocess_nodes", [], query_str="?") == []
+    assert entry_point.call(processor, "postprocess_nodes", [], query_str="?") == []
 
 
 def test_the_question_may_be_missing() -> None:
@@ -185,10 +187,10 @@ def test_settings_that_cannot_work_are_refused_at_construction(knobs: dict[str, 
         BudgetPostprocessor(**knobs)
 
 
-def test_the_number_of_nodes_can_be_limited_too(door: Door) -> None:
+def test_the_number_of_nodes_can_be_limited_too(entry_point: EntryPoint) -> None:
     """`top_n` was taken without a word and ignored."""
     processor = BudgetPostprocessor(budget=5000, top_n=2)
-    nodes: Any = door.call(processor, "postprocess_nodes", rules(9), query_str="cap?")
+    nodes: Any = entry_point.call(processor, "postprocess_nodes", rules(9), query_str="cap?")
 
     assert len(nodes) == 2
     reasons = [one.reason for one in report_of(processor).decisions]
@@ -221,7 +223,7 @@ def test_metadata_does_not_hide_a_copy() -> None:
     assert kept(BudgetPostprocessor(budget=500), nodes) == ["n0", "n2"]
 
 
-def test_vectors_come_from_the_node_then_the_store_then_the_model(door: Door) -> None:
+def test_vectors_come_from_the_node_then_the_store_then_the_model(entry_point: EntryPoint) -> None:
     """What is there already must not be paid for again."""
     nodes = found("Alpha one two.", "Beta one two.", "Gamma one two.")
     nodes[0].node.embedding = [1.0, 0.0]
@@ -232,18 +234,20 @@ def test_vectors_come_from_the_node_then_the_store_then_the_model(door: Door) ->
         budget=500, embed_model=model, vector_store=store, similarity="embedding"
     )
 
-    chosen: Any = door.call(processor, "postprocess_nodes", nodes, query_str="?")
+    chosen: Any = entry_point.call(processor, "postprocess_nodes", nodes, query_str="?")
 
     assert [one.node.node_id for one in chosen] == ["n0", "n2"]
     assert (model.batches, model.texts) == (1, 1)
 
 
-def test_a_text_is_embedded_once(door: Door) -> None:
+def test_a_text_is_embedded_once(entry_point: EntryPoint) -> None:
     """The same passages come back query after query."""
     model = CountingEmbedding()
     processor = BudgetPostprocessor(budget=500, embed_model=model)
     for _ in range(3):
-        door.call(processor, "postprocess_nodes", found("Alpha x.", "Beta x."), query_str="q")
+        entry_point.call(
+            processor, "postprocess_nodes", found("Alpha x.", "Beta x."), query_str="q"
+        )
 
     assert (model.batches, model.texts, model.queries) == (1, 2, 3)
 
@@ -553,7 +557,7 @@ def test_traces_show_the_step_and_the_account() -> None:
     assert told.ledger["context"] == told.report["used"]
 
 
-def test_a_query_engine_asks_the_model_once(door: Door) -> None:
+def test_a_query_engine_asks_the_model_once(entry_point: EntryPoint) -> None:
     """Too much context turns into more model calls, not into fewer nodes, without a budget."""
     llm = StrictLLM(lambda _: "80 euros.", window=2500, num_output=400)
     plain = StrictLLM(lambda _: "80 euros.", window=2500, num_output=400)
@@ -562,8 +566,8 @@ def test_a_query_engine_asks_the_model_once(door: Door) -> None:
     )
     without = RetrieverQueryEngine.from_args(FixedRetriever(rules(40)), llm=plain)
 
-    response: Any = door.call(engine, "query", "What is the cap in rule 7?")
-    door.call(without, "query", "What is the cap in rule 7?")
+    response: Any = entry_point.call(engine, "query", "What is the cap in rule 7?")
+    entry_point.call(without, "query", "What is the cap in rule 7?")
 
     assert str(response) == "80 euros."
     assert (llm.calls, plain.calls > 1) == (1, True)

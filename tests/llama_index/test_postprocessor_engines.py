@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.schema import QueryBundle
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -186,11 +186,13 @@ ENGINES = {
 
 
 @pytest.mark.parametrize("kind", sorted(ENGINES))
-def test_an_engine_sends_what_fits_in_one_call_for_each_answer(kind: str, door: Door) -> None:
+def test_an_engine_sends_what_fits_in_one_call_for_each_answer(
+    kind: str, entry_point: EntryPoint
+) -> None:
     """Without a budget each answer is refined over the parts of a context that was split."""
     make, calls = ENGINES[kind]
     llm = model()
-    response: Any = door.call(make(llm), "query", QUESTION)
+    response: Any = entry_point.call(make(llm), "query", QUESTION)
 
     assert str(response) == "80 euros."
     assert llm.calls == calls
@@ -198,7 +200,7 @@ def test_an_engine_sends_what_fits_in_one_call_for_each_answer(kind: str, door: 
     assert response.source_nodes
 
 
-def test_a_streaming_engine_sends_what_fits(door: Door) -> None:
+def test_a_streaming_engine_sends_what_fits(entry_point: EntryPoint) -> None:
     """A stream that breaks off in the middle cannot be tried again."""
     llm = model()
     engine = engine_of(FixedRetriever(rules(40)), llm, streaming=True, use_async=False)
@@ -207,7 +209,7 @@ def test_a_streaming_engine_sends_what_fits(door: Door) -> None:
         response: Any = await engine.aquery(QUESTION)
         return "".join([piece async for piece in response.async_response_gen()])
 
-    if door.name == "async":
+    if entry_point.name == "async":
         assert asyncio.run(stream()) == "80 euros."
     else:
         response: Any = engine.query(QUESTION)
@@ -235,7 +237,7 @@ def test_eight_queries_at_once_do_not_disturb_each_other() -> None:
         assert f"n{at}" in kept, "the rule that the question names"
 
 
-def test_images_and_texts_are_chosen_together(door: Door) -> None:
+def test_images_and_texts_are_chosen_together(entry_point: EntryPoint) -> None:
     """A picture costs hundreds of tokens that its caption does not show."""
     pictures = [
         NodeWithScore(
@@ -250,7 +252,7 @@ def test_images_and_texts_are_chosen_together(door: Door) -> None:
     ]
     processor = BudgetPostprocessor(budget=3000)
     given = [*pictures, *texts]
-    kept: Any = door.call(processor, "postprocess_nodes", given, query_str="Which map?")
+    kept: Any = entry_point.call(processor, "postprocess_nodes", given, query_str="Which map?")
     report = processor.last_report
 
     assert report is not None
@@ -283,7 +285,7 @@ def test_a_replacement_behind_the_budget_is_reported() -> None:
         assert right.query(QUESTION).source_nodes
 
 
-def test_a_citation_engine_that_adds_to_the_nodes_is_reported(door: Door) -> None:
+def test_a_citation_engine_that_adds_to_the_nodes_is_reported(entry_point: EntryPoint) -> None:
     """It splits the chosen nodes and puts a heading on each part, after every postprocessor."""
     llm = model()
 
@@ -296,7 +298,7 @@ def test_a_citation_engine_that_adds_to_the_nodes_is_reported(door: Door) -> Non
         )
 
     with pytest.warns(PlacementWarning, match=r"got \d+ tokens of nodes.*budget of 900"):
-        assert str(door.call(citing(900), "query", QUESTION)) == "80 euros."
+        assert str(entry_point.call(citing(900), "query", QUESTION)) == "80 euros."
 
 
 def test_an_engine_without_a_budget_is_not_compared_with_another_one() -> None:

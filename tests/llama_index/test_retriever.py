@@ -26,7 +26,7 @@ from muntin.testing import FakeEmbedder
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore, QueryBundle
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -85,7 +85,7 @@ def test_two_slow_retrievers_take_the_time_of_one(kind: type[FixedRetriever]) ->
     assert asyncio.run(both()) < 0.39
 
 
-def test_the_sources_of_a_retriever_are_asked_at_the_same_time(door: Door) -> None:
+def test_the_sources_of_a_retriever_are_asked_at_the_same_time(entry_point: EntryPoint) -> None:
     """A retriever over three sources is as slow as its slowest."""
     retriever = AssembledRetriever(
         {
@@ -95,13 +95,13 @@ def test_the_sources_of_a_retriever_are_asked_at_the_same_time(door: Door) -> No
         budget=500,
     )
     begun = time.perf_counter()
-    nodes: Any = door.call(retriever, "retrieve", "?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "?")
 
     assert len(nodes) == 3
     assert time.perf_counter() - begun < 0.55
 
 
-def test_what_two_sources_say_is_handed_out_once(door: Door) -> None:
+def test_what_two_sources_say_is_handed_out_once(entry_point: EntryPoint) -> None:
     """LlamaIndex de-duplicates by id, so the same text under another id survives."""
     retriever = AssembledRetriever(
         {
@@ -110,7 +110,7 @@ def test_what_two_sources_say_is_handed_out_once(door: Door) -> None:
         },
         budget=500,
     )
-    nodes: Any = door.call(retriever, "retrieve", "meals?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "meals?")
 
     assert sorted(one.text for one in nodes) == ["Keep receipts.", "Meals are capped at 80."]
     assert retriever.last_report is not None
@@ -118,7 +118,7 @@ def test_what_two_sources_say_is_handed_out_once(door: Door) -> None:
 
 
 def test_a_message_from_history_and_from_recall_is_sent_once_and_history_keeps_it(
-    door: Door,
+    entry_point: EntryPoint,
 ) -> None:
     """Composed memories sent what stood in the chat a second time, as something remembered."""
     said = "The invoice number is 4711."
@@ -129,7 +129,7 @@ def test_a_message_from_history_and_from_recall_is_sent_once_and_history_keeps_i
         },
         budget=500,
     )
-    nodes: Any = door.call(retriever, "retrieve", "which invoice?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "which invoice?")
 
     assert [one.text for one in nodes] == [said]
     assert retriever.last_report is not None
@@ -138,30 +138,32 @@ def test_a_message_from_history_and_from_recall_is_sent_once_and_history_keeps_i
 
 
 @pytest.mark.parametrize("budget", [30, 200, 1000])
-def test_the_budget_holds(door: Door, budget: int) -> None:
+def test_the_budget_holds(entry_point: EntryPoint, budget: int) -> None:
     """A retriever that hands out more than asked for is cut by somebody else."""
     retriever = AssembledRetriever(
         {"rag": FixedRetriever(rules(20)), "memory": lambda query: ["Ada is a vegetarian."]},
         budget=budget,
         counter=EXACT,
     )
-    nodes: Any = door.call(retriever, "retrieve", "cap?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "cap?")
 
     assert nodes
     assert sum(EXACT(one.text) for one in nodes) <= budget
 
 
-def test_functions_may_return_nodes_candidates_or_strings_sync_or_async(door: Door) -> None:
+def test_functions_may_return_nodes_candidates_or_strings_sync_or_async(
+    entry_point: EntryPoint,
+) -> None:
     """People bring what they have."""
 
     async def search(query: str) -> list[Any]:
         return found("from a node")
 
-    if door.name == "sync":
+    if entry_point.name == "sync":
         retriever = AssembledRetriever({"rag": lambda query: found("from a node")}, budget=99)
     else:
         retriever = AssembledRetriever({"rag": search}, budget=99)
-    nodes: Any = door.call(retriever, "retrieve", "?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "?")
 
     assert [one.text for one in nodes] == ["from a node"]
 
@@ -177,15 +179,15 @@ def test_a_retriever_of_ours_is_a_retriever_of_theirs() -> None:
     assert llm.calls == 1
 
 
-def test_scores_and_ids_come_through(door: Door) -> None:
+def test_scores_and_ids_come_through(entry_point: EntryPoint) -> None:
     """Whoever comes after may filter by them."""
     retriever = AssembledRetriever({"rag": FixedRetriever(found("a b", "c d"))}, budget=99)
-    nodes: Any = door.call(retriever, "retrieve", "?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "?")
 
     assert {(one.node.node_id, one.score) for one in nodes} == {("n0", 0.9), ("n1", 0.89)}
 
 
-def test_the_vector_of_the_question_votes_where_there_is_a_model(door: Door) -> None:
+def test_the_vector_of_the_question_votes_where_there_is_a_model(entry_point: EntryPoint) -> None:
     """A hybrid of a lexical and a dense judgement finds more than either."""
 
     class Model:
@@ -199,7 +201,7 @@ def test_the_vector_of_the_question_votes_where_there_is_a_model(door: Door) -> 
     for one in nodes:
         one.node.embedding = FakeEmbedder(8).embed_query(one.node.get_content())
     retriever = AssembledRetriever({"rag": FixedRetriever(nodes)}, budget=99, embed_model=Model())
-    chosen: Any = door.call(retriever, "retrieve", "second")
+    chosen: Any = entry_point.call(retriever, "retrieve", "second")
 
     assert chosen[0].text == "second"
 
@@ -230,14 +232,14 @@ def test_what_cannot_work_is_refused_before_anything_is_asked(
         AssembledRetriever(sources, **{"max_tokens": 100, **more})
 
 
-def test_a_source_that_hands_out_something_else_is_named(door: Door) -> None:
+def test_a_source_that_hands_out_something_else_is_named(entry_point: EntryPoint) -> None:
     """A stray dict must not become text."""
     retriever = AssembledRetriever({"rag": lambda query: [{"text": "x"}]}, budget=99)
     with pytest.raises(SourceError, match=r"'rag' .*dict"):
-        door.call(retriever, "retrieve", "?")
+        entry_point.call(retriever, "retrieve", "?")
 
 
-def test_a_source_that_fails_can_be_left_out(door: Door) -> None:
+def test_a_source_that_fails_can_be_left_out(entry_point: EntryPoint) -> None:
     """One service that is down must not end every answer."""
 
     class Broken(BaseRetriever):
@@ -249,7 +251,7 @@ def test_a_source_that_fails_can_be_left_out(door: Door) -> None:
          "memory": RetrieverSource("memory", Broken(), on_error="skip")},
         budget=99,
     )  # fmt: skip
-    nodes: Any = door.call(retriever, "retrieve", "?")
+    nodes: Any = entry_point.call(retriever, "retrieve", "?")
 
     assert [one.text for one in nodes] == ["here"]
     assert retriever.last_report is not None

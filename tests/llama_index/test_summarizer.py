@@ -1,4 +1,4 @@
-"""Any LlamaIndex model can write recaps, through the door it was asked at."""
+"""Any LlamaIndex model can write recaps, through the entry point it was asked at."""
 
 # Settings are passed on as they come.
 # pyright: reportArgumentType=false
@@ -24,15 +24,15 @@ from muntin.runtime.flow import SummaryRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
 REQUEST = SummaryRequest(text="A long story.", instruction="Shorter.", max_tokens=20)
 
 
-class DoorLLM(StrictLLM):
-    """Say through which door it was asked."""
+class EntryPointLLM(StrictLLM):
+    """Say through which entry point it was asked."""
 
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         return ChatResponse(message=ChatMessage(role="assistant", content="sync"))
@@ -42,16 +42,16 @@ class DoorLLM(StrictLLM):
         return ChatResponse(message=ChatMessage(role="assistant", content="async"))
 
 
-def test_it_is_asked_at_the_door_the_caller_uses(door: Door) -> None:
-    """A sync call behind an async door would block everybody else."""
-    assert door.call(LLMSummarizer(DoorLLM()), "answer", REQUEST) == door.name
+def test_it_is_asked_at_the_entry_point_the_caller_uses(entry_point: EntryPoint) -> None:
+    """A sync call behind an async entry point would block everybody else."""
+    assert entry_point.call(LLMSummarizer(EntryPointLLM()), "answer", REQUEST) == entry_point.name
 
 
-def test_text_is_the_users_and_the_instruction_the_systems(door: Door) -> None:
+def test_text_is_the_users_and_the_instruction_the_systems(entry_point: EntryPoint) -> None:
     """A conversation that is summarised must not give the summariser orders."""
     llm = StrictLLM(["Short."])
 
-    assert door.call(LLMSummarizer(llm), "answer", REQUEST) == "Short."
+    assert entry_point.call(LLMSummarizer(llm), "answer", REQUEST) == "Short."
     assert [(m.role.value, m.content) for m in llm.requests[0]] == [
         ("system", "Shorter."), ("user", "A long story."),
     ]  # fmt: skip
@@ -59,18 +59,18 @@ def test_text_is_the_users_and_the_instruction_the_systems(door: Door) -> None:
 
 def test_a_model_that_does_not_answer_is_not_waited_for() -> None:
     """A summary that hangs must not hang the turn."""
-    slow = LLMSummarizer(DoorLLM()).within(0.01)
+    slow = LLMSummarizer(EntryPointLLM()).within(0.01)
     with pytest.raises(SummaryError, match=r"0\.01 s"):
         asyncio.run(slow.aanswer(REQUEST))
 
 
-def test_what_it_is_given_fits_its_window(door: Door) -> None:
+def test_what_it_is_given_fits_its_window(entry_point: EntryPoint) -> None:
     """A small model summarises a long history in parts."""
     llm = StrictLLM(lambda _: "They spoke of rules.", window=1200, num_output=200)
     compactor = HistoryCompactor(
         LLMSummarizer(llm), keep_recent=2, trigger_tokens=500, max_summary_tokens=100
     )
-    door.call(compactor, "compact", talk(200))
+    entry_point.call(compactor, "compact", talk(200))
 
     assert llm.calls > 3
     assert max(llm.tokens) <= 1000

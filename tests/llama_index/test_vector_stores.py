@@ -23,7 +23,7 @@ from muntin import ConfigurationError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 pytestmark = pytest.mark.usefixtures("own_loop")
 
@@ -87,14 +87,14 @@ class NotById(Integration):
 
 @pytest.mark.parametrize("kind", [WithVectors, WithAsyncVectors])
 def test_vectors_of_an_integration_find_what_shares_no_word(
-    kind: type[Integration], door: Door
+    kind: type[Integration], entry_point: EntryPoint
 ) -> None:
     """Only `SimpleVectorStore` was asked; with all others `vector_store` had no effect."""
     store = kind()
     nodes = found(*TEXTS)
     nodes[0].node.embedding = VECTORS["n0"]
     processor = BudgetPostprocessor(budget=500, vector_store=store, similarity="embedding")
-    kept: Any = door.call(processor, "postprocess_nodes", nodes, query_str="?")
+    kept: Any = entry_point.call(processor, "postprocess_nodes", nodes, query_str="?")
 
     assert [one.node.node_id for one in kept] == ["n0", "n2"]
     assert store.asked == [["n1", "n2"]], "one request, without the node that has its vector"
@@ -106,18 +106,18 @@ def test_vectors_of_an_integration_find_what_shares_no_word(
     [(WithoutVectors, "returned no vector for any of 3 nodes"), (NotById, "not supported")],
 )
 def test_a_store_that_returns_no_vectors_is_reported(
-    kind: type[Integration], why: str, door: Door
+    kind: type[Integration], why: str, entry_point: EntryPoint
 ) -> None:
     """Duplicates were found by words alone, and nothing said so."""
     processor = BudgetPostprocessor(budget=500, vector_store=kind())
     with pytest.warns(UserWarning, match=why):
-        door.call(processor, "postprocess_nodes", found(*TEXTS), query_str="?")
+        entry_point.call(processor, "postprocess_nodes", found(*TEXTS), query_str="?")
     report = processor.last_report
     assert report is not None
     assert any(why in note for note in report.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # said once, not at every question
-        door.call(processor, "postprocess_nodes", found(*TEXTS), query_str="?")
+        entry_point.call(processor, "postprocess_nodes", found(*TEXTS), query_str="?")
 
 
 @pytest.mark.parametrize("store", [Integration(), object()], ids=["not overridden", "no store"])

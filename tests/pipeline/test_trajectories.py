@@ -1,4 +1,4 @@
-"""The door on real agent runs, at many budgets: nothing a provider would refuse ever comes out."""
+"""Real agent runs at many budgets: a provider would refuse nothing that comes out."""
 
 from __future__ import annotations
 

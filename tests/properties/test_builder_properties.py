@@ -1,4 +1,4 @@
-"""The promises of an assembly, at all six doors and under every counter."""
+"""The promises of an assembly, at all six entry points and under every counter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muntin.passages.assembled import AssembledContext
     from muntin.passages.sources import ContextSource
 
-DOORS = ("build", "abuild", "build_block", "abuild_block", "assemble", "aassemble")
+ENTRY_POINTS = ("build", "abuild", "build_block", "abuild_block", "assemble", "aassemble")
 LAYOUTS = {"plain": Layout(), "xml": Layout.xml(), "cache": Layout().cache_friendly()}
 RATIOS = dict(zip(SOURCE_NAMES, (3, 4, 2, 1, 0, 1.5), strict=True))
 
@@ -58,29 +58,29 @@ class _Lenient(ContextBuilder):
         self.config = config
 
 
-def run(builder: ContextBuilder, door: str, query: str, sources: list[ContextSource]) -> str:
-    """Go through one of the six doors and hand back the text."""
-    found = getattr(builder, door)(query, sources=sources)
+def run(builder: ContextBuilder, entry_point: str, query: str, sources: list[ContextSource]) -> str:
+    """Go through one of the six entry points and hand back the text."""
+    found = getattr(builder, entry_point)(query, sources=sources)
     if asyncio.iscoroutine(found):
         found = asyncio.run(found)
     return str(found)
 
 
-def limit_of(builder: ContextBuilder, door: str, query: str) -> int:
-    """Say how many tokens a door's text may take, by the documented conventions."""
+def limit_of(builder: ContextBuilder, entry_point: str, query: str) -> int:
+    """Say how many tokens an entry point's text may take, by the documented conventions."""
     assert builder.config.max_tokens is not None
     whole = builder.config.max_tokens
     left = whole - int(whole * builder.config.output_reserve_ratio)
-    if door.endswith("block"):
+    if entry_point.endswith("block"):
         left -= builder._rendering.counter(query.encode("utf-8", "replace").decode())  # pyright: ignore[reportPrivateUsage] - the same counter
     return left
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("name", sorted(COUNTERS))
 @given(found=offers(), query=text, budget=budgets, layout=layouts)
 def test_the_text_fits_or_what_is_fixed_does_not(
-    door: str,
+    entry_point: str,
     name: str,
     found: dict[str, list[Candidate]],
     query: str,
@@ -93,14 +93,14 @@ def test_the_text_fits_or_what_is_fixed_does_not(
     refusal: ContextWindowExceeded | None = None
     built = ""
     try:
-        built = run(builder, door, query, sources_of(found))
+        built = run(builder, entry_point, query, sources_of(found))
     except ContextWindowExceeded as error:
         refusal = error
     if refusal is None:
-        assert counter(built) <= limit_of(builder, door, query)
+        assert counter(built) <= limit_of(builder, entry_point, query)
     else:
         assert refusal.needed > refusal.available
-        assert refusal.parts or door.endswith("block")
+        assert refusal.parts or entry_point.endswith("block")
 
 
 @pytest.mark.parametrize("name", sorted(COUNTERS))
@@ -120,7 +120,7 @@ def test_every_candidate_is_decided_once_and_the_parts_add_up(
 
 
 @given(found=offers(), query=text, budget=budgets, layout=layouts)
-def test_all_doors_say_the_same_and_leave_the_inputs_alone(
+def test_all_entry_points_say_the_same_and_leave_the_inputs_alone(
     found: dict[str, list[Candidate]], query: str, budget: int, layout: str
 ) -> None:
     """P5: an async application must not send other bytes, nor find its candidates changed."""
@@ -129,9 +129,9 @@ def test_all_doors_say_the_same_and_leave_the_inputs_alone(
     sources = sources_of(found)
     for family in (("build", "abuild", "assemble", "aassemble"), ("build_block", "abuild_block")):
         texts: set[str] = set()
-        for door in (*family, family[0]):
+        for entry_point in (*family, family[0]):
             try:
-                texts.add(run(builder, door, query, sources))
+                texts.add(run(builder, entry_point, query, sources))
             except ContextWindowExceeded as error:
                 texts.add(str(error))
         assert len(texts) == 1
@@ -369,18 +369,18 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("kind", sorted(ENDLESS))
 @pytest.mark.parametrize("name", sorted(COUNTERS))
 def test_where_shortening_is_asked_for_a_text_without_borders_leaves_no_page_empty(
-    name: str, kind: str, door: str
+    name: str, kind: str, entry_point: str
 ) -> None:
     """Asked to shorten, a builder handed out nothing for a passage that was one long line."""
     found = {"rag": [Candidate(ENDLESS[kind])]}
     counter = COUNTERS[name]()
     builder = builder_of(300, counter, shorten=True)
 
-    built = run(builder, door, "?", sources_of(found))
+    built = run(builder, entry_point, "?", sources_of(found))
 
     assert ENDLESS[kind][:3] in built
-    assert counter(built) <= limit_of(builder, door, "?")
+    assert counter(built) <= limit_of(builder, entry_point, "?")

@@ -1,4 +1,4 @@
-"""The promises of the conversation's one door, at every budget, for every shape."""
+"""The promises of the conversation's one entry point, at every budget, for every shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from strategies import SHAPES, any_text, conversations, nasty_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 counters = st.sampled_from([characters, count_tokens, superadditive, words])
 shares = st.floats(0.01, 1.1)
@@ -203,7 +203,7 @@ def test_the_output_can_be_sent(
 
 @settings(max_examples=10)
 @given(conversations(), shares)
-def test_both_doors_give_the_same_messages(messages: list[Any], share: float) -> None:
+def test_both_entry_points_give_the_same_messages(messages: list[Any], share: float) -> None:
     """A twin that drifts is found by whoever switches from one to the other."""
     import asyncio
 
@@ -230,7 +230,7 @@ def test_a_question_changes_what_stays_but_no_promise(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_notes_are_of_the_shape_of_the_conversation(shape: str, door: Door) -> None:
+def test_notes_are_of_the_shape_of_the_conversation(shape: str, entry_point: EntryPoint) -> None:
     """A note of a foreign type fails where the messages are sent."""
     from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
 
@@ -241,7 +241,7 @@ def test_notes_are_of_the_shape_of_the_conversation(shape: str, door: Door) -> N
     write.say("user", "And now?")
     messages = write.messages
     budget = count_messages(messages) // 3
-    fitted = door(fit_messages, afit_messages, messages, budget=budget)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=budget)
     assert all(isinstance(message, type(messages[0])) for message in fitted.messages)
     assert all(shape_of(message) for message in fitted.messages)
 

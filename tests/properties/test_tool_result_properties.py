@@ -164,7 +164,7 @@ def test_reading_from_mark_to_mark_gives_every_character_once(result: str, limit
 
 
 @given(result=tool_outputs, max_tokens=budgets)
-def test_both_doors_say_the_same(result: str, max_tokens: int) -> None:
-    """A twin that drifts is found by whoever uses the other door."""
+def test_both_entry_points_say_the_same(result: str, max_tokens: int) -> None:
+    """A twin that drifts is found by whoever uses the other entry point."""
     shown = truncate_tool_result(result, max_tokens)
     assert asyncio.run(atruncate_tool_result(result, max_tokens)) == shown

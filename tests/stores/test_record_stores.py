@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.stores import Entry, Expected
 
 
@@ -93,7 +93,7 @@ def test_the_suite_refuses_a_store_that_overwrites(tmp_path: Path) -> None:
         Wrong().test_a_late_write_is_refused(tmp_path)
 
 
-def test_what_a_store_raises_becomes_a_typed_error(door: Door) -> None:
+def test_what_a_store_raises_becomes_a_typed_error(entry_point: EntryPoint) -> None:
     """A caller that catches StateError must not be ended by a driver's own exception."""
 
     class Dead(_Own):
@@ -101,11 +101,11 @@ def test_what_a_store_raises_becomes_a_typed_error(door: Door) -> None:
             raise ConnectionResetError("server closed the connection")
 
     with pytest.raises(StateError, match="cannot read the store: server closed"):
-        door.call(Dead(), "get", "k")
+        entry_point.call(Dead(), "get", "k")
     with pytest.raises(StateError, match="server closed"):
-        door.call(StateStore(Dead()), "load")
+        entry_point.call(StateStore(Dead()), "load")
     with pytest.raises(StateError, match="server closed"):
-        door.call(ToolResultStore(Dead()), "get", "tr_" + "0" * 20)
+        entry_point.call(ToolResultStore(Dead()), "get", "tr_" + "0" * 20)
 
 
 _PLACES: dict[str, Callable[[str, Path], object]] = {
@@ -129,7 +129,7 @@ def test_a_path_or_key_that_has_no_bytes_is_refused(place: str, bad: str, tmp_pa
 @pytest.mark.parametrize("spoiled", [b"changed", b"\xff\xfe", b""])
 @pytest.mark.parametrize("kind", ["directory", "sqlite"])
 def test_a_changed_original_is_not_returned_under_its_hash(
-    kind: str, spoiled: bytes, tmp_path: Path, door: Door
+    kind: str, spoiled: bytes, tmp_path: Path, entry_point: EntryPoint
 ) -> None:
     """The model would take a changed text for what the tool returned."""
     path = tmp_path / "kept"
@@ -140,13 +140,15 @@ def test_a_changed_original_is_not_returned_under_its_hash(
     else:
         _execute(path, "UPDATE tool_results SET body = ?", spoiled)
     with pytest.raises(StateCorruptError, match="hash"):
-        door.call(store, "get", key)
+        entry_point.call(store, "get", key)
     assert store.put("the original") == key
     assert store.get(key) == "the original"
 
 
 @pytest.mark.parametrize("body", ["text", 5, None])
-def test_a_row_of_another_type_is_reported(body: object, tmp_path: Path, door: Door) -> None:
+def test_a_row_of_another_type_is_reported(
+    body: object, tmp_path: Path, entry_point: EntryPoint
+) -> None:
     """A row that another program wrote must not end the run with a TypeError."""
     path = tmp_path / "kept.db"
     states, results = StateStore.sqlite(path), ToolResultStore.sqlite(path)
@@ -155,9 +157,9 @@ def test_a_row_of_another_type_is_reported(body: object, tmp_path: Path, door: D
     _execute(path, "UPDATE agent_states SET body = ?", body)
     _execute(path, "UPDATE tool_results SET body = ?", body)
     with pytest.raises(StateCorruptError, match="damaged: its content is"):
-        door.call(states, "load")
+        entry_point.call(states, "load")
     with pytest.raises(StateCorruptError, match="damaged: its content is"):
-        door.call(results, "get", key)
+        entry_point.call(results, "get", key)
     states.save(AgentState(goal="new"), overwrite=True)
     assert states.load().goal == "new"
 
@@ -224,7 +226,9 @@ def test_a_dead_store_does_not_end_the_cutting_of_a_marked_result(tmp_path: Path
     assert (store.put(log) or "-") in twice
 
 
-def test_results_are_deleted_and_bounded_in_every_store(tmp_path: Path, door: Door) -> None:
+def test_results_are_deleted_and_bounded_in_every_store(
+    tmp_path: Path, entry_point: EntryPoint
+) -> None:
     """Originals hold what users sent: they must be removable, and gone after a stated time."""
     now = [tmp_path.stat().st_mtime]
     for store in (
@@ -233,9 +237,9 @@ def test_results_are_deleted_and_bounded_in_every_store(tmp_path: Path, door: Do
         ToolResultStore.sqlite(tmp_path / "kept.db", max_bytes=1_000),
     ):
         key = store.put("secret") or ""
-        assert door.call(store, "delete", key) is True
-        assert door.call(store, "delete", key) is False
-        assert door.call(store, "delete", "../x") is False
+        assert entry_point.call(store, "delete", key) is True
+        assert entry_point.call(store, "delete", key) is False
+        assert entry_point.call(store, "delete", "../x") is False
         assert key not in store
         keys = [store.put(f"{number}" * 90) or "" for number in range(30)]
         assert keys[-1] in store
@@ -247,7 +251,9 @@ def test_results_are_deleted_and_bounded_in_every_store(tmp_path: Path, door: Do
     assert key not in aged
 
 
-def test_a_state_can_be_deleted_with_all_that_is_kept_beside_it(tmp_path: Path, door: Door) -> None:
+def test_a_state_can_be_deleted_with_all_that_is_kept_beside_it(
+    tmp_path: Path, entry_point: EntryPoint
+) -> None:
     """A backup that survives the deletion is what a user asked to have removed."""
     for store in (
         StateStore.directory(tmp_path / "agent"),
@@ -257,8 +263,8 @@ def test_a_state_can_be_deleted_with_all_that_is_kept_beside_it(tmp_path: Path, 
         state = AgentState(goal="secret")
         store.save(state)
         store.save(state)
-        assert door.call(store, "delete") is True
-        assert door.call(store, "delete") is False
+        assert entry_point.call(store, "delete") is True
+        assert entry_point.call(store, "delete") is False
         assert store.records.entries() == []
 
 

@@ -78,7 +78,7 @@ def assembling() -> None:
 
 
 async def assembling_async(builder: ContextBuilder) -> None:
-    """The async door gives the same types."""
+    """The async entry point gives the same types."""
     assert_type(await builder.aassemble("meals?", sources=[]), AssembledContext)
     assert_type(await builder.abuild("meals?", sources=[]), str)
 
@@ -92,7 +92,7 @@ def fitting(chat: list[dict[str, str]], messages: list[Message]) -> None:
 
 
 async def fitting_async(messages: list[Message]) -> None:
-    """The async door gives the same type."""
+    """The async entry point gives the same type."""
     assert_type(await afit_messages(messages, budget=100), FittedMessages[list[Message]])
 
 

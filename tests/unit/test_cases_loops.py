@@ -157,14 +157,14 @@ def test_compacting_on_every_message_asks_now_and_then(
 # --- when to look --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", ["fit_messages", "reduce_agent"])
-def test_a_long_tool_loop_is_looked_at_before_every_call(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["fit_messages", "reduce_agent"])
+def test_a_long_tool_loop_is_looked_at_before_every_call(entry_point: str) -> None:
     """Looked at between user turns only, sixty steps of 3,000 pass a window of 128,000 unseen."""
     messages: list[Any] = [S, U("the only request")]
     cuts = 0
     for at in range(60):
         messages = [*messages, A(f"{at}"), T(f"{at}", f"row {at} " * 1_715)]
-        if door == "fit_messages":
+        if entry_point == "fit_messages":
             out = fit_messages(messages, budget=128_000, counter=count_tokens).messages
         else:
             out = reduce_agent_sync(

@@ -1,8 +1,8 @@
 """Cases: a result without its call, or a call without its result, and the request is refused.
 
 One broken pair is enough, and where it was stored every later request fails as well. The property
-is `test_no_door_parts_a_pair_of_any_conversation`; `properties/test_fit_properties.py` holds it at
-every budget for every shape, `properties/test_compaction_properties.py` over whole lives.
+is `test_no_entry_point_parts_a_pair_of_any_conversation`; `properties/test_fit_properties.py` holds
+it at every budget for every shape, `properties/test_compaction_properties.py` over whole lives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from case_messages import (
-    DOORS,
+    ENTRY_POINTS,
     A,
     S,
     T,
@@ -75,32 +75,32 @@ PAIRS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("name", PAIRS)
-def test_no_budget_parts_a_result_from_its_call(name: str, door: str) -> None:
+def test_no_budget_parts_a_result_from_its_call(name: str, entry_point: str) -> None:
     """Cuts by index, count or tokens leave a call on one side and its result on the other."""
     messages = PAIRS[name]
-    for budget in budgets(count_messages(messages), 60 if door == "fit_messages" else 12):
-        out = trimmed(door, messages, budget)
+    for budget in budgets(count_messages(messages), 60 if entry_point == "fit_messages" else 12):
+        out = trimmed(entry_point, messages, budget)
         assert out is None or sound(out)
 
 
 @settings(max_examples=20)
-@given(conversations(), st.floats(0.01, 1.1), st.sampled_from(sorted(DOORS)))
-def test_no_door_parts_a_pair_of_any_conversation(
-    messages: list[Any], share: float, door: str
+@given(conversations(), st.floats(0.01, 1.1), st.sampled_from(sorted(ENTRY_POINTS)))
+def test_no_entry_point_parts_a_pair_of_any_conversation(
+    messages: list[Any], share: float, entry_point: str
 ) -> None:
     """The kind's property: whatever was said, whatever room there is, whichever way in."""
-    out = trimmed(door, messages, max(1, int(share * count_messages(messages))))
+    out = trimmed(entry_point, messages, max(1, int(share * count_messages(messages))))
     assert out is None or sound(out)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("name", PAIRS)
-def test_what_fits_is_not_touched(name: str, door: str) -> None:
+def test_what_fits_is_not_touched(name: str, entry_point: str) -> None:
     """Results set aside and never put back vanish from a history that was under its budget."""
     messages = PAIRS[name]
-    assert trimmed(door, messages, 10 * count_messages(messages)) is messages
+    assert trimmed(entry_point, messages, 10 * count_messages(messages)) is messages
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -161,18 +161,18 @@ def test_results_without_a_call_do_not_survive_a_cut() -> None:
         assert reasons == ["orphaned"]
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_call_that_waits_for_a_person_is_not_folded_away(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_a_call_that_waits_for_a_person_is_not_folded_away(entry_point: str) -> None:
     """Its answer may come much later, and then finds no call."""
     messages = [S, U(), A("confirm")]
     for at in range(10):
         messages += [U(f"meanwhile {at} " * 10), A(text=f"yes {at} " * 10)]
     messages.append(U("now?"))
-    out = trimmed(door, messages, 250)
+    out = trimmed(entry_point, messages, 250)
     assert out is not None
     assert len(out) < len(messages)
     assert any(one.id == "confirm" for m in out for one in view(m).calls)
-    later = trimmed(door, [*out, T("confirm", "Yes, book it."), A(), U("thanks")], 250)
+    later = trimmed(entry_point, [*out, T("confirm", "Yes, book it."), A(), U("thanks")], 250)
     assert later is not None
     assert sound(later)
 

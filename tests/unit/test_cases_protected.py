@@ -2,7 +2,7 @@
 
 Also what is as bad: an answered question that reads like an open one, a finished plan that comes
 back as open, a message that is neither kept nor covered. The properties are
-`test_what_is_protected_survives_every_door` and `test_every_message_is_somewhere`.
+`test_what_is_protected_survives_every_entry_point` and `test_every_message_is_somewhere`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from case_messages import (
-    DOORS,
+    ENTRY_POINTS,
     A,
     S,
     T,
@@ -74,28 +74,30 @@ def test_the_new_question_outlives_everything_else(name: str) -> None:
     assert (caught.value.needed, caught.value.available) == (least, least - 1)
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_question_stored_before_the_cut_is_not_cut(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_a_question_stored_before_the_cut_is_not_cut(entry_point: str) -> None:
     """Where the new row is in the store already, "compact all rows" takes it along."""
     stored = [S, *talk(12), U("stored a moment ago")]
-    out = trimmed(door, stored, 240)
+    out = trimmed(entry_point, stored, 240)
     assert out is not None
     assert len(out) < len(stored)
     assert out[-1] is stored[-1]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("budget", [40, 80, 160])
-def test_the_system_message_is_kept_and_counted(budget: int, door: str) -> None:
+def test_the_system_message_is_kept_and_counted(budget: int, entry_point: str) -> None:
     """A list filtered of system messages for the cut comes back without them."""
     messages = [S, *talk(10, words=9)]
-    out = trimmed(door, messages, budget)
+    out = trimmed(entry_point, messages, budget)
     if out is None:
-        assert door == "reduce_agent"  # it keeps the newest step whatever that costs, and says so
+        assert (
+            entry_point == "reduce_agent"
+        )  # it keeps the newest step whatever that costs, and says so
         return
     assert out[0] is S
     assert out.count(S) == 1
-    if door == "fit_messages":
+    if entry_point == "fit_messages":
         assert count_messages(out) <= budget
 
 
@@ -109,12 +111,12 @@ def test_one_recent_message_is_a_number_like_any_other(keep: int, stay: int) -> 
 
 
 @settings(max_examples=20)
-@given(conversations(), st.floats(0.01, 1.1), st.sampled_from(sorted(DOORS)))
-def test_what_is_protected_survives_every_door(
-    messages: list[Any], share: float, door: str
+@given(conversations(), st.floats(0.01, 1.1), st.sampled_from(sorted(ENTRY_POINTS)))
+def test_what_is_protected_survives_every_entry_point(
+    messages: list[Any], share: float, entry_point: str
 ) -> None:
     """The kind's property: leading system messages, pins, the newest request, calls in flight."""
-    out = trimmed(door, messages, max(1, int(share * count_messages(messages))))
+    out = trimmed(entry_point, messages, max(1, int(share * count_messages(messages))))
     if out is None:
         return
     views = [view(message) for message in messages]
@@ -181,15 +183,15 @@ def test_a_heartbeat_is_nobodys_question() -> None:
     rounds += [Message("hi " * 30, "assistant"), question, Message("I look.", "assistant")]
     beat = Message("[heartbeat]", "user", metadata={INJECTED: True})
     assert view(beat).injected
-    for door in DOORS:
-        out = trimmed(door, [*rounds, beat], 60)
+    for entry_point in ENTRY_POINTS:
+        out = trimmed(entry_point, [*rounds, beat], 60)
         assert out is not None
         assert question in out
         assert out.count(rounds[0]) == 1
 
 
-@pytest.mark.parametrize("door", ["fit_messages", "HistoryCompactor"])
-def test_a_finished_task_is_told_as_finished_and_the_open_one_stays_last(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["fit_messages", "HistoryCompactor"])
+def test_a_finished_task_is_told_as_finished_and_the_open_one_stays_last(entry_point: str) -> None:
     """After a cut an agent does again what it had done, if the cut says only what was asked."""
     messages = [
         S,
@@ -205,7 +207,7 @@ def test_a_finished_task_is_told_as_finished_and_the_open_one_stays_last(door: s
         told.append(text)
         return "The branch was renamed to main-2."
 
-    if door == "fit_messages":
+    if entry_point == "fit_messages":
         out = fit_messages(
             messages, budget=150, summarizer=summarize, counter=count_tokens
         ).messages
@@ -229,11 +231,11 @@ def test_the_result_says_whether_a_turn_is_open(*, last: dict[str, Any], is_open
     assert fitted.messages[-1] == last
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_no_turn_is_opened_by_a_cut(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_no_turn_is_opened_by_a_cut(entry_point: str) -> None:
     """After a finished answer nothing is added: no request, no recap behind it."""
     messages = [S, *talk(12), U("and the last thing?"), A(text="That is all done.")]
-    out = trimmed(door, messages, 200)
+    out = trimmed(entry_point, messages, 200)
     assert out is not None
     assert len(out) < len(messages)
     assert out[-1] == messages[-1]
@@ -259,8 +261,8 @@ def test_an_answered_question_is_not_left_as_the_last_word() -> None:
 # --- rules and plans -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("door", ["fit_messages", "HistoryCompactor"])
-def test_rules_that_are_pinned_survive_every_cut(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["fit_messages", "HistoryCompactor"])
+def test_rules_that_are_pinned_survive_every_cut(entry_point: str) -> None:
     """Project rules that are summarised with the chat lose their force."""
     rules = Message("Never deploy on Fridays.", "user", pinned=True)
     messages: list[Any] = [Message("Be brief.", "system"), rules]
@@ -269,7 +271,7 @@ def test_rules_that_are_pinned_survive_every_cut(door: str) -> None:
     for at in range(50):
         messages += [Message(f"message {at} " * 8, role) for role in roles]
         before = len(messages)
-        messages = list(trimmed(door, messages, 300) or messages)
+        messages = list(trimmed(entry_point, messages, 300) or messages)
         cuts += len(messages) < before
     assert cuts >= 3
     assert messages.count(rules) == 1

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_messages import DOORS, A, S, U, fit_or_none, saying, sound, steps, talk, trimmed
+from case_messages import ENTRY_POINTS, A, S, U, fit_or_none, saying, sound, steps, talk, trimmed
 from chats import Recorder
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
@@ -59,11 +59,11 @@ def test_thinking_blocks_stay_with_their_message_untouched(rounds: int) -> None:
     assert cut
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_thinking_of_the_open_turn_is_passed_back(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_thinking_of_the_open_turn_is_passed_back(entry_point: str) -> None:
     """In a tool loop it has to be sent again; stripped, the loop ends with an error."""
     messages = [U(), *[m for at in range(9) for m in thinking_round(at)]]
-    out = trimmed(door, messages, 500, model=UNBOUND)
+    out = trimmed(entry_point, messages, 500, model=UNBOUND)
     assert out is not None
     assert len(out) < len(messages)
     assert out[-2:] == messages[-2:]
@@ -80,8 +80,8 @@ def test_reasoning_items_stay_with_what_they_led_to() -> None:
              "content": [{"type": "output_text", "text": f"answer {at} " * 20}]},
             U(f"next {at} " * 10),
         ]  # fmt: skip
-    for door in DOORS:
-        out = trimmed(door, messages, 300, model="gpt-5.5")
+    for entry_point in ENTRY_POINTS:
+        out = trimmed(entry_point, messages, 300, model="gpt-5.5")
         assert out is not None
         assert len(out) < len(messages)
         for at, message in enumerate(out):
@@ -130,7 +130,7 @@ TARGETS: list[tuple[str, Provider]] = [
 
 @pytest.mark.parametrize("keep", [1, 2, 3, 4])
 @pytest.mark.parametrize(("shape", "provider"), TARGETS)
-def test_every_provider_takes_what_every_door_gives(
+def test_every_provider_takes_what_every_entry_point_gives(
     shape: str, provider: Provider, keep: int
 ) -> None:
     """A recap as a system message in mid-list is refused, and so is a call before any user."""

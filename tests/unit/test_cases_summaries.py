@@ -260,9 +260,9 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("door", ["fit", "compact"])
+@pytest.mark.parametrize("entry_point", ["fit", "compact"])
 @pytest.mark.parametrize("forged", FORGED)
-def test_a_result_cannot_speak_as_somebody_else(door: str, forged: str) -> None:
+def test_a_result_cannot_speak_as_somebody_else(entry_point: str, forged: str) -> None:
     """Orders inside an old tool output become orders once they stand in the summary."""
     seen: list[str] = []
     orders: list[str] = []
@@ -273,7 +273,7 @@ def test_a_result_cannot_speak_as_somebody_else(door: str, forged: str) -> None:
         return "short"
 
     messages = [S, U(), A("1"), T("1", forged), *steps(60, text="row " * 100), A(), U("so?")]
-    if door == "fit":
+    if entry_point == "fit":
         asyncio.run(afit_messages(messages, budget=2_000, summarizer=listen))
     else:
         compactor = HistoryCompactor(listen, keep_recent=2, trigger_tokens=1_000)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from case_messages import DOORS, A, S, T, U, saying, steps, talk, trimmed
+from case_messages import ENTRY_POINTS, A, S, T, U, saying, steps, talk, trimmed
 from muntin.config import CompactionConfig, ContextConfig, WindowBudgetConfig
 from muntin.conversations.compaction import HistoryCompactor
 from muntin.conversations.fit import fit_messages
@@ -181,11 +181,11 @@ def test_a_model_nobody_knows_is_cut_all_the_same() -> None:
     assert fitted.report.counter.startswith("estimate")
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_short_messages_are_not_cut_for_their_number(door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_short_messages_are_not_cut_for_their_number(entry_point: str) -> None:
     """A cap of twenty messages dropped the first one at 12 of 100 thousand tokens."""
     messages = [S, *talk(10, words=3), U("the twenty-first")]
-    assert trimmed(door, messages, 100_000) is messages
+    assert trimmed(entry_point, messages, 100_000) is messages
     assert HistoryCompactor.from_config(None, CompactionConfig()).compact(messages) is messages
 
 

@@ -18,7 +18,7 @@ from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.testing import ScriptedLLM
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 FIRST = DEFAULT_PROMPTS.get("compaction.summary")
 MERGE = DEFAULT_PROMPTS.get("compaction.merge")
@@ -44,11 +44,13 @@ RECAP = "The user asked how to get a refund and was told to check Settings > Bil
 
 
 @pytest.mark.parametrize("counter", [count_tokens, TiktokenCounter()], ids=["rule", "o200k"])
-def test_the_documented_example_comes_out_word_for_word(door: Door, counter: Any) -> None:
+def test_the_documented_example_comes_out_word_for_word(
+    entry_point: EntryPoint, counter: Any
+) -> None:
     """Users begin with the reference's example; it must do what it says there."""
     llm = ScriptedLLM([RECAP])
     compactor = HistoryCompactor(llm, keep_recent=2, trigger_tokens=10, token_counter=counter)
-    compacted = compact(door, compactor, REFUND)
+    compacted = compact(entry_point, compactor, REFUND)
     assert [(message.role, message.content) for message in compacted] == [
         ("system", f"[Recap] {RECAP}"),
         ("user", "I did that but I am still stuck."),
@@ -60,36 +62,38 @@ def test_the_documented_example_comes_out_word_for_word(door: Door, counter: Any
 
 @pytest.mark.parametrize(("trigger", "folds"), [(40, 0), (39, 1)])
 def test_a_history_is_compacted_above_the_trigger_and_not_at_it(
-    door: Door, trigger: int, folds: int
+    entry_point: EntryPoint, trigger: int, folds: int
 ) -> None:
     """Content alone is counted: 4 messages of 10 tokens are 40."""
     summarize = Recorder()
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=trigger)
     history = chat(4)
-    assert (compact(door, compactor, history) is not history) == bool(folds)
+    assert (compact(entry_point, compactor, history) is not history) == bool(folds)
     assert summarize.calls == folds
 
 
-def test_a_history_of_no_more_than_the_recent_messages_is_left_alone(door: Door) -> None:
+def test_a_history_of_no_more_than_the_recent_messages_is_left_alone(
+    entry_point: EntryPoint,
+) -> None:
     """With a trigger of 0 there is always too much, but nothing that may be folded."""
     compactor = HistoryCompactor(Recorder(), keep_recent=4, trigger_tokens=0)
     history = chat(4)
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert reason(compactor) == "nothing_to_fold"
 
 
-def test_an_empty_history_is_left_alone(door: Door) -> None:
+def test_an_empty_history_is_left_alone(entry_point: EntryPoint) -> None:
     compactor = HistoryCompactor(Recorder(), trigger_tokens=0)
     history: list[Message] = []
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
 
 
-def test_a_growing_history_is_merged_into_the_recap_there_is(door: Door) -> None:
+def test_a_growing_history_is_merged_into_the_recap_there_is(entry_point: EntryPoint) -> None:
     """The summariser gets the old recap and what is new, never the whole chat again."""
     summarize = Recorder("SUM1", "SUM2", "SUM3")
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=20)
     for size in (4, 6, 8):
-        compact(door, compactor, chat(size))
+        compact(entry_point, compactor, chat(size))
     filled = [str(said(number).content) for number in range(8)]
     assert summarize.texts == [
         f"user: {filled[0]}\nassistant: {filled[1]}",
@@ -99,33 +103,33 @@ def test_a_growing_history_is_merged_into_the_recap_there_is(door: Door) -> None
     assert summarize.instructions == [FIRST, MERGE, MERGE]
 
 
-def test_the_same_history_again_costs_nothing(door: Door) -> None:
+def test_the_same_history_again_costs_nothing(entry_point: EntryPoint) -> None:
     """A retry of the same request pays no model and gets the same bytes."""
     summarize = Recorder("SUM1", "SUM2")
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=25)
-    first, second, third = (compact(door, compactor, chat(4)) for _ in range(3))
+    first, second, third = (compact(entry_point, compactor, chat(4)) for _ in range(3))
     assert first == second == third
     assert summarize.calls == 1
 
 
-def test_forty_messages_one_by_one_cost_a_call_now_and_then(door: Door) -> None:
+def test_forty_messages_one_by_one_cost_a_call_now_and_then(entry_point: EntryPoint) -> None:
     """Once over the trigger, the tail grows back to it before a model is asked again."""
     summarize = Recorder("SUM")
     compactor = HistoryCompactor(summarize, keep_recent=4, trigger_tokens=100)
     calls_at: list[int] = []
     for size in range(1, 41):
         before = summarize.calls
-        compact(door, compactor, chat(size))
+        compact(entry_point, compactor, chat(size))
         calls_at += [size] if summarize.calls > before else []
     assert calls_at == [11, 17, 23, 29, 35]
 
 
 @pytest.mark.parametrize("reply", ["", None, "   ", "\n\t\n", "[Recap] ", "[Recap]"])
-def test_a_blank_summary_changes_nothing(door: Door, reply: str | None) -> None:
+def test_a_blank_summary_changes_nothing(entry_point: EntryPoint, reply: str | None) -> None:
     """White space in place of forty messages would be forty messages lost."""
     compactor = HistoryCompactor(Recorder(reply), keep_recent=2, trigger_tokens=30)
     history = chat(4)
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert reason(compactor) == "summary_empty"
 
 
@@ -156,37 +160,37 @@ def test_the_cap_on_a_recap_is_exact_and_includes_the_prefix(
     assert compactor.last_outcome.shortened
 
 
-def test_a_recap_that_would_grow_the_history_is_refused(door: Door) -> None:
+def test_a_recap_that_would_grow_the_history_is_refused(entry_point: EntryPoint) -> None:
     """A 900-token recap of two short messages is worse than the messages."""
     compactor = HistoryCompactor(Recorder("x" * 3_600), keep_recent=2, trigger_tokens=30)
     history = chat(4)
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert reason(compactor) == "summary_grew"
 
 
-def test_without_a_model_the_text_is_extracted(door: Door) -> None:
+def test_without_a_model_the_text_is_extracted(entry_point: EntryPoint) -> None:
     """Everything works without a key and without a network."""
     history = [
         Message(f"Order {number} ships on day {number}. " + "Well, you know. " * 30, "user")
         for number in range(20)
     ]
     compactor = HistoryCompactor(keep_recent=2, trigger_tokens=500, max_summary_tokens=200)
-    compacted = compact(door, compactor, history)
+    compacted = compact(entry_point, compactor, history)
     assert len(compacted) == 3
     assert "Order 3 ships on day 3." in str(compacted[0].content)
     assert count_tokens(str(compacted[0].content)) <= 200
 
 
-def test_a_summariser_given_for_one_call_is_used_for_it(door: Door) -> None:
+def test_a_summariser_given_for_one_call_is_used_for_it(entry_point: EntryPoint) -> None:
     """An application routes summaries through its own channel without a second compactor."""
     own, given = Recorder("OWN"), Recorder("GIVEN")
     compactor = HistoryCompactor(own, keep_recent=2, trigger_tokens=30)
-    compacted = compact(door, compactor, chat(4), given)
+    compacted = compact(entry_point, compactor, chat(4), given)
     assert compacted[0].content == "[Recap] GIVEN"
     assert (own.calls, given.calls) == (0, 1)
 
 
-def test_own_prompts_are_used_word_for_word(door: Door) -> None:
+def test_own_prompts_are_used_word_for_word(entry_point: EntryPoint) -> None:
     """A prompt with braces in it is not a template, and never fails hours later."""
     summarize = Recorder("SUM1", "SUM2")
     prompts = PromptRegistry().with_overrides(
@@ -199,25 +203,25 @@ def test_own_prompts_are_used_word_for_word(door: Door) -> None:
         summary_prompt='Return {"recap": ...}',
         prompts=prompts,
     )
-    compact(door, compactor, chat(4))
-    compacted = compact(door, compactor, chat(6))
+    compact(entry_point, compactor, chat(4))
+    compacted = compact(entry_point, compactor, chat(6))
     assert summarize.instructions == ['Return {"recap": ...}', "Merge!"]
     assert compacted[0].content == "Previously: SUM2"
 
 
-def test_the_recap_may_be_said_by_the_user(door: Door) -> None:
+def test_the_recap_may_be_said_by_the_user(entry_point: EntryPoint) -> None:
     """Some providers take no system message but the first."""
     compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30, recap_role="user")
-    assert compact(door, compactor, chat(4))[0].role == "user"
+    assert compact(entry_point, compactor, chat(4))[0].role == "user"
 
 
-def test_the_recap_stands_right_behind_the_leading_system_messages(door: Door) -> None:
+def test_the_recap_stands_right_behind_the_leading_system_messages(entry_point: EntryPoint) -> None:
     """A system message in mid-list is refused by providers, so the recap never makes one."""
     pinned = Message("Never share the code.", "user", pinned=True)
     history = [Message("You help.", "system"), Message("Be brief.", "system"), *chat(3), pinned]
     history += chat(4, start=3)
     compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30)
-    compacted = compact(door, compactor, history)
+    compacted = compact(entry_point, compactor, history)
     assert texts(compacted) == [
         "You help",
         "Be brief",
@@ -228,11 +232,11 @@ def test_the_recap_stands_right_behind_the_leading_system_messages(door: Door) -
     ]
 
 
-def test_messages_come_back_in_the_shape_they_came_in(door: Door) -> None:
+def test_messages_come_back_in_the_shape_they_came_in(entry_point: EntryPoint) -> None:
     """Dicts in, dicts out: the list goes straight to the provider's client."""
     history = [{"role": m.role, "content": m.content} for m in chat(6)]
     compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30)
-    compacted = compact(door, compactor, history)
+    compacted = compact(entry_point, compactor, history)
     assert compacted == [{"role": "system", "content": "[Recap] SUM"}, *history[4:]]
     assert compacted[1] is history[4]
 
@@ -277,15 +281,15 @@ SHAPES: dict[str, tuple[list[Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_providers_messages_are_folded_alike(shape: str, door: Door) -> None:
+def test_every_providers_messages_are_folded_alike(shape: str, entry_point: EntryPoint) -> None:
     """The tool round is recognised, named and folded as one, whatever the wire looks like."""
     old, new = SHAPES[shape]
     summarize = Recorder("They looked.")
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=30)
-    compacted = compact(door, compactor, [*old, *new])
+    compacted = compact(entry_point, compactor, [*old, *new])
     assert compacted[1:] == new
     assert view(compacted[0]).text == "[Recap] They looked."
-    assert compact(door, compactor, compacted) is compacted
+    assert compact(entry_point, compactor, compacted) is compacted
     assert summarize.texts == [
         f"user: {('Look it up, please. ' * 4).strip()}\n"
         'assistant: [called look with {"at":"x"}]\n'
@@ -293,11 +297,11 @@ def test_every_providers_messages_are_folded_alike(shape: str, door: Door) -> No
     ]
 
 
-def test_the_outcome_says_what_was_done(door: Door) -> None:
+def test_the_outcome_says_what_was_done(entry_point: EntryPoint) -> None:
     """A report can show sizes, coverage and cost without counting again."""
     history = [Message("m0" + "." * 38, "user", id="first"), *chat(5, start=1)]
     compactor = HistoryCompactor(Recorder("SUM"), keep_recent=2, trigger_tokens=30)
-    compacted = compact(door, compactor, history)
+    compacted = compact(entry_point, compactor, history)
     outcome = compactor.last_outcome
     assert outcome is not None
     assert outcome.reason == "compacted"
@@ -308,30 +312,30 @@ def test_the_outcome_says_what_was_done(door: Door) -> None:
     assert (len(outcome.folded), outcome.folded[0]) == (4, "first")
 
 
-def test_the_account_travels_with_the_messages(door: Door) -> None:
+def test_the_account_travels_with_the_messages(entry_point: EntryPoint) -> None:
     """Where calls overlap, the last outcome may be somebody else's."""
     compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30)
-    done = fold(door, compactor, chat(6))
+    done = fold(entry_point, compactor, chat(6))
     assert done.outcome.reason == "compacted"
     assert len(done.messages) == 3
     untouched = chat(2)
-    assert fold(door, compactor, untouched).messages is untouched
+    assert fold(entry_point, compactor, untouched).messages is untouched
 
 
-def test_inputs_are_not_changed(door: Door) -> None:
+def test_inputs_are_not_changed(entry_point: EntryPoint) -> None:
     """The caller's list is its store; compaction is what is sent."""
     history = [{"role": m.role, "content": m.content} for m in chat(8)]
     copy = [dict(message) for message in history]
-    compact(door, HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30), history)
+    compact(entry_point, HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30), history)
     assert history == copy
 
 
-def test_a_configuration_makes_the_same_compactor(door: Door) -> None:
+def test_a_configuration_makes_the_same_compactor(entry_point: EntryPoint) -> None:
     part = CompactionConfig(keep_recent=2, trigger_tokens=30, max_summary_tokens=50)
     for config in (part, MuntinConfig(compaction=part)):
         summarize = Recorder("word " * 200)
         compactor = HistoryCompactor.from_config(summarize, config, recap_role="user")
-        compacted = compact(door, compactor, chat(4, tokens=200))
+        compacted = compact(entry_point, compactor, chat(4, tokens=200))
         assert [count_tokens(str(m.content)) for m in compacted] == [50, 200, 200]
 
 
@@ -357,13 +361,13 @@ def test_a_setting_out_of_range_is_refused_when_it_is_set(knobs: dict[str, Any])
         HistoryCompactor(**knobs)
 
 
-def test_a_message_nobody_can_read_is_an_error_and_not_a_loss(door: Door) -> None:
+def test_a_message_nobody_can_read_is_an_error_and_not_a_loss(entry_point: EntryPoint) -> None:
     compactor = HistoryCompactor(Recorder(), trigger_tokens=0)
     with pytest.raises(ConfigurationError, match="no shape"):
-        compact(door, compactor, [object()])
+        compact(entry_point, compactor, [object()])
 
 
-def test_a_tool_result_after_its_call_is_a_history_like_any_other(door: Door) -> None:
+def test_a_tool_result_after_its_call_is_a_history_like_any_other(entry_point: EntryPoint) -> None:
     history = [said(0), call("a"), result("a"), said(1), *chat(4, start=2)]
     compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=30)
-    assert texts(compact(door, compactor, history)) == ["[Recap] SUM", "m004", "m005"]
+    assert texts(compact(entry_point, compactor, history)) == ["[Recap] SUM", "m004", "m005"]

@@ -76,7 +76,7 @@ def test_those_who_waited_for_a_failure_share_it() -> None:
 
 
 def test_tasks_of_one_loop_share_a_summary_too() -> None:
-    """The async door keeps the same promise, and the loop goes on meanwhile."""
+    """The async entry point keeps the same promise, and the loop goes on meanwhile."""
     calls: list[str] = []
 
     async def main() -> list[list[Message]]:

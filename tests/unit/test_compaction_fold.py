@@ -20,7 +20,7 @@ from muntin.state.reinjection import reinject
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 def compacted(history: list[Message], keep_recent: int = 2, **knobs: Any) -> list[Message]:
@@ -272,54 +272,58 @@ def test_a_user_cannot_pass_off_a_message_as_a_recap() -> None:
 @pytest.mark.parametrize("size", range(1, 30))
 @pytest.mark.parametrize("keep_recent", [1, 4])
 def test_what_is_newest_after_messages_were_taken_back_stays(
-    size: int, keep_recent: int, door: Door
+    size: int, keep_recent: int, entry_point: EntryPoint
 ) -> None:
     """A recap made before an undo is no answer to the question that is now the last."""
     summarize = Recorder()
     compactor = HistoryCompactor(summarize, keep_recent=keep_recent, trigger_tokens=60)
     history = chat(30)
-    compact(door, compactor, history)
+    compact(entry_point, compactor, history)
     left = history[:size]
-    out = compact(door, compactor, left)
+    out = compact(entry_point, compactor, left)
     assert out[-min(keep_recent, size) :] == left[-min(keep_recent, size) :]
     assert [m for m in left if m.role == "user"][-1] in out
     calls = summarize.calls
-    assert compact(door, compactor, left) == out
-    assert texts(compact(door, compactor, history))[0] == "[Recap] SUM"
+    assert compact(entry_point, compactor, left) == out
+    assert texts(compact(entry_point, compactor, history))[0] == "[Recap] SUM"
     assert summarize.calls == calls
 
 
-def test_the_question_of_a_run_stays_when_the_next_one_is_taken_back(door: Door) -> None:
+def test_the_question_of_a_run_stays_when_the_next_one_is_taken_back(
+    entry_point: EntryPoint,
+) -> None:
     """With the question folded, an agent would go on with twenty steps of it knows not what."""
     run = [said(0), *(m for at in range(12) for m in (call(f"a{at}"), result(f"a{at}")))]
     after = [said(1), said(2), *(m for at in range(12) for m in (call(f"b{at}"), result(f"b{at}")))]
     for size in range(len(run), len(run) + len(after)):
         compactor = HistoryCompactor(Recorder(), keep_recent=2, trigger_tokens=60)
-        compact(door, compactor, [*run, *after])
+        compact(entry_point, compactor, [*run, *after])
         left = [*run, *after][:size]
-        out = compact(door, compactor, left)
+        out = compact(entry_point, compactor, left)
         assert [m for m in left if m.role == "user"][-1] in out
         assert out[-2:] == left[-2:]
         assert problems(out) == problems(left)
 
 
-def test_a_recap_is_passed_over_where_it_would_make_a_history_longer(door: Door) -> None:
+def test_a_recap_is_passed_over_where_it_would_make_a_history_longer(
+    entry_point: EntryPoint,
+) -> None:
     """Most of what it tells of stays beside it after an undo: it may then only cost."""
     summarize = Recorder("What was said in short. " * 8, "SUM2")
     compactor = HistoryCompactor(summarize, keep_recent=4, trigger_tokens=100)
     history = [*chat(2, tokens=4), *chat(4, start=2, tokens=50), *chat(4, start=6, tokens=5)]
-    first = compact(door, compactor, history)
+    first = compact(entry_point, compactor, history)
     assert first[1:] == history[6:]
     left = history[:6]
-    assert compact(door, compactor, left) is left
-    assert compact(door, compactor, history) == first
+    assert compact(entry_point, compactor, left) is left
+    assert compact(entry_point, compactor, history) == first
     assert summarize.calls == 1
 
 
 @pytest.mark.parametrize("at", range(26))
 @pytest.mark.parametrize("way", ["field", "callback"])
 def test_a_message_that_is_pinned_after_it_was_folded_stays_from_then_on(
-    at: int, way: str, door: Door
+    at: int, way: str, entry_point: EntryPoint
 ) -> None:
     """Who pins a message pins it for the very next request, not for the next recap."""
     wanted: list[str] = []
@@ -331,14 +335,14 @@ def test_a_message_that_is_pinned_after_it_was_folded_stays_from_then_on(
     )
     tools = [call("a", "b"), result("a"), result("b")]
     history = [*chat(6), *tools, *chat(21, start=6)]
-    compact(door, compactor, history)
+    compact(entry_point, compactor, history)
     if way == "field":
         history[at] = replace(history[at], pinned=True)
     else:
         wanted.append(str(history[at].content))
     for size in range(0, 24, 6):
         longer = [*history, *chat(size, start=27)]
-        out = compact(door, compactor, longer)
+        out = compact(entry_point, compactor, longer)
         assert out.count(history[at]) == 1
         assert problems(out) == []
         assert out[1:] == [m for m in longer if m in out]
@@ -346,4 +350,4 @@ def test_a_message_that_is_pinned_after_it_was_folded_stays_from_then_on(
     if way == "field":
         history[at] = replace(history[at], pinned=False)
     wanted.clear()
-    assert history[at] not in compact(door, compactor, [*history, *chat(40, start=27)])
+    assert history[at] not in compact(entry_point, compactor, [*history, *chat(40, start=27)])

@@ -18,7 +18,7 @@ from muntin.messages import Message
 from muntin.messages.shapes import view
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 def _reason(compactor: HistoryCompactor) -> str:
@@ -32,12 +32,12 @@ def _reason(compactor: HistoryCompactor) -> str:
      (("messages", 14), None, 15)],
 )  # fmt: skip
 def test_a_trigger_is_tokens_a_share_or_messages(
-    door: Door, trigger: Any, window: int | None, at: int
+    entry_point: EntryPoint, trigger: Any, window: int | None, at: int
 ) -> None:
     """People think of their window in shares; a count of messages is what some stores know."""
     for size in (at - 1, at):
         compactor = HistoryCompactor(Recorder(), trigger=trigger, window=window, keep_recent=2)
-        out = compact(door, compactor, chat(size))
+        out = compact(entry_point, compactor, chat(size))
         assert (len(out) < size) is (size == at)
 
 
@@ -81,7 +81,7 @@ def test_a_trigger_of_messages_is_calm() -> None:
 # --- the hook ------------------------------------------------------------------------------------
 
 
-def test_a_hook_sees_the_plan_and_may_veto_it(door: Door) -> None:
+def test_a_hook_sees_the_plan_and_may_veto_it(entry_point: EntryPoint) -> None:
     """An application that is about to save, or to quote, must be able to wait."""
     plans: list[CompactionPlan] = []
     summarize = Recorder()
@@ -89,15 +89,15 @@ def test_a_hook_sees_the_plan_and_may_veto_it(door: Door) -> None:
         summarize, trigger_tokens=100, keep_recent=2, before_compaction=plans.append
     )
     history = [Message("You help.", "system"), *chat(20)]
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert _reason(compactor) == "vetoed"
     assert summarize.calls == 0
     assert [plan.fold for plan in plans] == [tuple(range(1, 19))]
     assert plans[0].tokens == 180
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
 
 
-def test_a_hook_may_keep_more(door: Door) -> None:
+def test_a_hook_may_keep_more(entry_point: EntryPoint) -> None:
     """What a user marked in the interface stays, although no message says so."""
 
     def narrow(plan: CompactionPlan) -> CompactionPlan:
@@ -107,7 +107,7 @@ def test_a_hook_may_keep_more(door: Door) -> None:
         Recorder(), trigger_tokens=100, keep_recent=2, before_compaction=narrow
     )
     history = chat(20)
-    out = compact(door, compactor, history)
+    out = compact(entry_point, compactor, history)
     assert out[1:] == [history[4], history[5], *history[18:]]
     assert _reason(compactor) == "compacted"
 
@@ -125,13 +125,13 @@ def test_a_hook_may_not_fold_what_must_stay() -> None:
     assert compactor.compact(chat(5)) == chat(5)
 
 
-def test_a_history_is_compacted_now_whatever_the_trigger(door: Door) -> None:
+def test_a_history_is_compacted_now_whatever_the_trigger(entry_point: EntryPoint) -> None:
     """The end of a session is the moment to compact, not the next overflow."""
     summarize = Recorder()
     compactor = HistoryCompactor(summarize, trigger_tokens=10_000, keep_recent=2)
     history = chat(20)
-    assert compact(door, compactor, history) is history
-    if door.name == "sync":
+    assert compact(entry_point, compactor, history) is history
+    if entry_point.name == "sync":
         out = compactor.compact_now(history)
     else:
         import asyncio
@@ -169,11 +169,13 @@ def test_a_large_dead_call_goes_before_sound_turns() -> None:
     assert not done.outcome.over_trigger
 
 
-def test_a_call_that_may_still_be_answered_stays(door: Door) -> None:
+def test_a_call_that_may_still_be_answered_stays(entry_point: EntryPoint) -> None:
     """A call that waits for a person was summarised away, and its answer found no call."""
     waiting = call("confirm")
     history = [said(0), waiting, *chat(40, start=2)]
-    out = compact(door, HistoryCompactor(Recorder(), trigger_tokens=200, keep_recent=2), history)
+    out = compact(
+        entry_point, HistoryCompactor(Recorder(), trigger_tokens=200, keep_recent=2), history
+    )
     assert waiting in out
 
 

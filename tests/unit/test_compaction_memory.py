@@ -24,7 +24,7 @@ from muntin.messages.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 def rebuilt(history: list[Message]) -> list[Message]:
@@ -85,15 +85,15 @@ def test_a_counter_that_learns_is_asked_again() -> None:
     assert compactor.compact(history) is not history
 
 
-def test_objects_and_rebuilt_histories_mean_the_same_conversation(door: Door) -> None:
+def test_objects_and_rebuilt_histories_mean_the_same_conversation(entry_point: EntryPoint) -> None:
     """Messages are known by what they say, whoever made the objects."""
     summarize = Recorder("SUM1", "SUM2")
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=60)
     history = chat(10)
-    first = compact(door, compactor, history)
-    assert compact(door, compactor, rebuilt(history)) == first
+    first = compact(entry_point, compactor, history)
+    assert compact(entry_point, compactor, rebuilt(history)) == first
     identified = [replace(m, id=str(at), metadata={"seen": True}) for at, m in enumerate(history)]
-    assert texts(compact(door, compactor, identified)) == texts(first)
+    assert texts(compact(entry_point, compactor, identified)) == texts(first)
     assert summarize.calls == 1
 
 
@@ -203,42 +203,42 @@ def test_what_is_remembered_is_bounded_and_the_newest_stays() -> None:
     assert not compactor.state(chat(10, start=1_000))["recaps"]
 
 
-def test_the_compacted_list_fed_back_is_not_summarised_again(door: Door) -> None:
+def test_the_compacted_list_fed_back_is_not_summarised_again(entry_point: EntryPoint) -> None:
     """Those who store what comes out get the same as those who store everything."""
     summarize = Recorder("SUM1", "SUM2")
     compactor = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=60)
-    stored = compact(door, compactor, chat(10))
-    assert compact(door, compactor, stored) is stored
+    stored = compact(entry_point, compactor, chat(10))
+    assert compact(entry_point, compactor, stored) is stored
     for number in range(10, 14):
-        stored = compact(door, compactor, [*stored, said(number)])
+        stored = compact(entry_point, compactor, [*stored, said(number)])
     assert summarize.calls == 2
     assert summarize.texts[1].startswith("SUM1\nuser: m008")
     assert texts(stored)[0] == "[Recap] SUM2"
 
 
 @pytest.mark.parametrize("role", ["system", "user", "assistant"])
-def test_a_stored_recap_is_recognised_after_a_restart(role: Any, door: Door) -> None:
+def test_a_stored_recap_is_recognised_after_a_restart(role: Any, entry_point: EntryPoint) -> None:
     """As plain dicts from a store it is still one recap, folded once, by the merge prompt."""
     first = HistoryCompactor(Recorder("SUM1"), keep_recent=2, trigger_tokens=60, recap_role=role)
-    stored = as_dicts(compact(door, first, chat(10)))
+    stored = as_dicts(compact(entry_point, first, chat(10)))
     summarize = Recorder("SUM2")
     second = HistoryCompactor(summarize, keep_recent=2, trigger_tokens=60, recap_role=role)
     second.load(first.state())
     longer = [*stored, *as_dicts(chat(8, start=10))]
-    out = compact(door, second, longer)
+    out = compact(entry_point, second, longer)
     assert [message["content"].rstrip(".") for message in out] == ["[Recap] SUM2", "m016", "m017"]
     assert summarize.texts[0].startswith("SUM1\n")
 
 
-def test_saved_recaps_serve_another_process(door: Door) -> None:
+def test_saved_recaps_serve_another_process(entry_point: EntryPoint) -> None:
     """A restart, or the next worker, must not pay for every conversation again."""
     first, second = Recorder("SUM1"), Recorder("SUM2")
     old = HistoryCompactor(first, keep_recent=2, trigger_tokens=60)
     history = chat(10)
-    before = compact(door, old, history)
+    before = compact(entry_point, old, history)
     new = HistoryCompactor(second, keep_recent=2, trigger_tokens=60)
     new.load(json.loads(json.dumps(old.state(history))))
-    assert compact(door, new, rebuilt(history)) == before
+    assert compact(entry_point, new, rebuilt(history)) == before
     assert second.calls == 0
     assert new.state() == old.state()
 
@@ -320,25 +320,25 @@ def test_requests_share_their_beginning_until_a_new_recap_is_made() -> None:
     assert 10 < sum(remade) < 25
 
 
-def test_a_summary_of_nothing_new_never_replaces_the_old_one(door: Door) -> None:
+def test_a_summary_of_nothing_new_never_replaces_the_old_one(entry_point: EntryPoint) -> None:
     """With nothing to fold there is nothing to ask, and the recap there is stays."""
     summarize = Recorder("SUM1", "")
     compactor = HistoryCompactor(summarize, keep_recent=6, trigger_tokens=10)
     history = chat(10)
-    first = compact(door, compactor, history)
+    first = compact(entry_point, compactor, history)
     for _ in range(3):
-        assert compact(door, compactor, history) == first
+        assert compact(entry_point, compactor, history) == first
     assert summarize.calls == 1
     assert compactor.last_outcome is not None
     assert compactor.last_outcome.reason == "nothing_to_fold"
 
 
-def test_a_history_that_got_shorter_is_taken_as_it_is(door: Door) -> None:
+def test_a_history_that_got_shorter_is_taken_as_it_is(entry_point: EntryPoint) -> None:
     """The user deleted most of the chat: no recap of the deleted part comes back."""
     compactor = HistoryCompactor(Recorder("SUM1"), keep_recent=2, trigger_tokens=60)
-    compact(door, compactor, chat(30))
+    compact(entry_point, compactor, chat(30))
     short = chat(5)
-    assert compact(door, compactor, short) is short
+    assert compact(entry_point, compactor, short) is short
 
 
 def test_recaps_that_were_continued_are_forgotten_before_other_conversations() -> None:
@@ -365,30 +365,32 @@ def answered_run() -> tuple[list[Message], list[Message]]:
     return run, [*run, said(1), said(2)]
 
 
-def test_folding_what_was_held_leaves_a_recap_of_all_it_tells(door: Door) -> None:
+def test_folding_what_was_held_leaves_a_recap_of_all_it_tells(entry_point: EntryPoint) -> None:
     """A recap filed under the one message it took last was never found, and was paid for again."""
     summarize = Recorder("SUM1", "SUM2", "NEVER")
     compactor = HistoryCompactor(summarize, trigger_tokens=100, max_conversations=1)
     run, answered = answered_run()
-    assert compact(door, compactor, run)[1] is run[0]
-    first = compact(door, compactor, answered)
+    assert compact(entry_point, compactor, run)[1] is run[0]
+    first = compact(entry_point, compactor, answered)
     assert texts(first)[0] == "[Recap] SUM2"
     assert first[1:] == answered[11:]
     for _ in range(3):
-        assert compact(door, compactor, answered) == first
+        assert compact(entry_point, compactor, answered) == first
     assert summarize.calls == 2
     recap = compactor.state(answered)["recaps"][0]
     assert (recap["covered"], recap["held"]) == (11, [])
 
 
-def test_a_recap_never_reaches_a_conversation_that_only_opens_alike(door: Door) -> None:
+def test_a_recap_never_reaches_a_conversation_that_only_opens_alike(
+    entry_point: EntryPoint,
+) -> None:
     """What another customer was told is nothing to put into this one's mouth."""
     compactor = HistoryCompactor(Recorder("SUM"), trigger_tokens=100)
     run, answered = answered_run()
-    compact(door, compactor, run)
-    compact(door, compactor, answered)
+    compact(entry_point, compactor, run)
+    compact(entry_point, compactor, answered)
     other = [run[0], *chat(7, start=21, tokens=20)]
     summarize = Recorder("OTHER")
-    out = compact(door, compactor, other, summarize)
+    out = compact(entry_point, compactor, other, summarize)
     assert out[0].content == "[Recap] OTHER"
     assert summarize.texts[0].startswith("user: m000")

@@ -15,7 +15,7 @@ from muntin.testing import ScriptedLLM
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.messages.message import Message
 
 
@@ -63,26 +63,26 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(BAD))
-def test_a_bad_summary_brings_the_original_back(kind: str, door: Door) -> None:
+def test_a_bad_summary_brings_the_original_back(kind: str, entry_point: EntryPoint) -> None:
     """However a summary fails, the caller gets the very list it gave, and the reason."""
     make, reason = BAD[kind]
     compactor = HistoryCompactor(make(), keep_recent=2, trigger_tokens=100)
     history = chat(40)
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert outcome_of(compactor).reason == reason
     assert outcome_of(compactor).model_calls == 1
     assert outcome_of(compactor).tokens_after == outcome_of(compactor).tokens_before == 400
 
 
 @pytest.mark.parametrize("kind", sorted(BAD))
-def test_a_bad_summary_later_leaves_the_recap_there_is(kind: str, door: Door) -> None:
+def test_a_bad_summary_later_leaves_the_recap_there_is(kind: str, entry_point: EntryPoint) -> None:
     """The earlier recap still holds; nothing newer is covered by it and nothing is lost."""
     make, reason = BAD[kind]
     compactor = HistoryCompactor(Recorder("GOOD"), keep_recent=2, trigger_tokens=100)
     history = chat(20)
     compactor.compact(history)
     longer = [*history, *chat(20, start=20)]
-    out = compact(door, compactor, longer, make())
+    out = compact(entry_point, compactor, longer, make())
     assert out[0].content == "[Recap] GOOD"
     assert out[1:] == longer[18:]
     assert outcome_of(compactor).reason == reason
@@ -94,30 +94,32 @@ def test_the_error_is_in_the_outcome() -> None:
     assert outcome_of(compactor).error == "ValueError: no credit"
 
 
-def test_a_failed_summary_is_tried_again_next_time(door: Door) -> None:
+def test_a_failed_summary_is_tried_again_next_time(entry_point: EntryPoint) -> None:
     """A provider that was down for a minute is asked again on the next turn."""
     compactor = HistoryCompactor(Recorder(OSError("down"), "", "SUM"), trigger_tokens=100)
     for size in (20, 21):
         history = chat(size)
-        assert compact(door, compactor, history) is history
-    assert compact(door, compactor, chat(22))[0].content == "[Recap] SUM"
+        assert compact(entry_point, compactor, history) is history
+    assert compact(entry_point, compactor, chat(22))[0].content == "[Recap] SUM"
 
 
 @pytest.mark.parametrize("bad", [OSError("down"), "", None, "  ", "lorem " * 9_000])
-def test_a_history_read_twice_is_the_same_twice_whatever_failed(bad: Any, door: Door) -> None:
+def test_a_history_read_twice_is_the_same_twice_whatever_failed(
+    bad: Any, entry_point: EntryPoint
+) -> None:
     """Who cuts off what was read, by reading it again, must not cut off more or less of it."""
     other = Recorder("OTHER")
     for before in (0, 20):
         summarize = Recorder(*(["SUM"] if before else []), bad, "LATE")
         compactor = HistoryCompactor(summarize, trigger_tokens=100)
-        compact(door, compactor, chat(before))
+        compact(entry_point, compactor, chat(before))
         history = chat(before + 20)
-        first = compact(door, compactor, history)
+        first = compact(entry_point, compactor, history)
         for form in (history, list(history), chat(before + 20)):
-            assert compact(door, compactor, form) == first
+            assert compact(entry_point, compactor, form) == first
             assert outcome_of(compactor).reason == "not_retried"
         assert summarize.calls == 1 + bool(before)
-        assert compact(door, compactor, history, other)[0].content == "[Recap] OTHER"
+        assert compact(entry_point, compactor, history, other)[0].content == "[Recap] OTHER"
 
 
 def test_a_summariser_that_always_fails_is_not_asked_on_every_turn() -> None:
@@ -131,7 +133,7 @@ def test_a_summariser_that_always_fails_is_not_asked_on_every_turn() -> None:
 
 
 @pytest.mark.parametrize("bad", [echoes, Recorder("lorem " * 9_000)])
-def test_a_useless_summary_is_not_paid_for_again(bad: Any, door: Door) -> None:
+def test_a_useless_summary_is_not_paid_for_again(bad: Any, entry_point: EntryPoint) -> None:
     """The same input gives the same uselessness; more must be said before it is tried again."""
     calls: list[str] = []
 
@@ -143,23 +145,23 @@ def test_a_useless_summary_is_not_paid_for_again(bad: Any, door: Door) -> None:
     history = chat(40)
     reasons: list[str] = []
     for _ in range(5):
-        compact(door, compactor, history)
+        compact(entry_point, compactor, history)
         reasons.append(outcome_of(compactor).reason)
     assert reasons[1:] == ["not_retried"] * 4
     assert len(calls) == 1
     for size in range(41, 60):
-        compact(door, compactor, chat(size))
+        compact(entry_point, compactor, chat(size))
     assert len(calls) == 1
-    compact(door, compactor, chat(80))
+    compact(entry_point, compactor, chat(80))
     assert len(calls) == 2
 
 
-def test_a_pass_that_cannot_save_enough_is_not_flown(door: Door) -> None:
+def test_a_pass_that_cannot_save_enough_is_not_flown(entry_point: EntryPoint) -> None:
     """With a tail that is itself over the trigger, each message would cost a call for nothing."""
     summarize = Recorder()
     compactor = HistoryCompactor(summarize, keep_recent=3, trigger_tokens=1000)
     history = [said(0), *[said(number, tokens=400) for number in range(1, 4)]]
-    assert compact(door, compactor, history) is history
+    assert compact(entry_point, compactor, history) is history
     assert outcome_of(compactor).reason == "too_little_to_fold"
     assert summarize.calls == 0
 
@@ -186,7 +188,7 @@ def test_the_summariser_is_told_how_much_it_may_write() -> None:
     assert summarize.max_tokens == [681, 48]
 
 
-def test_a_summariser_that_hangs_is_given_up(door: Door) -> None:
+def test_a_summariser_that_hangs_is_given_up(entry_point: EntryPoint) -> None:
     """The answer to the user does not wait for a stuck helper."""
     release = threading.Event()
 
@@ -197,7 +199,7 @@ def test_a_summariser_that_hangs_is_given_up(door: Door) -> None:
     compactor = HistoryCompactor(hangs, trigger_tokens=100, timeout=0.05)
     history = chat(20)
     try:
-        assert compact(door, compactor, history) is history
+        assert compact(entry_point, compactor, history) is history
     finally:
         release.set()
     assert outcome_of(compactor).reason == "summary_late"

@@ -1,4 +1,4 @@
-"""The conversation's one door: what it takes, gives and refuses."""
+"""The conversation's one entry point: what it takes, gives and refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from muntin.prompts import DEFAULT_PROMPTS, PromptRegistry
 from muntin.testing import ScriptedLLM
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.messages.message import Role
 
 
@@ -33,18 +33,18 @@ def _chat(turns: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("budget", [0, -5, True])
-def test_a_budget_that_is_none_is_refused(budget: int, door: Door) -> None:
+def test_a_budget_that_is_none_is_refused(budget: int, entry_point: EntryPoint) -> None:
     with pytest.raises(ConfigurationError, match="must be a positive int"):
-        door(fit_messages, afit_messages, _chat(1), budget=budget)
+        entry_point(fit_messages, afit_messages, _chat(1), budget=budget)
 
 
 @pytest.mark.parametrize("role", ["banana", "tool", "", None])
-def test_a_role_in_which_nothing_can_be_told_is_refused(role: Any, door: Door) -> None:
+def test_a_role_in_which_nothing_can_be_told_is_refused(role: Any, entry_point: EntryPoint) -> None:
     """Written out, it makes the provider refuse the request; found late, only in a long chat."""
     with pytest.raises(ConfigurationError, match="note_role is one of user, system, assistant"):
-        door(fit_messages, afit_messages, _chat(1), budget=900, note_role=role)
+        entry_point(fit_messages, afit_messages, _chat(1), budget=900, note_role=role)
     with pytest.raises(ConfigurationError, match="note_role"):
-        door(
+        entry_point(
             reduce_agent_sync, reduce_agent, _chat(1),
             summarize=lambda text, how: "", budget=900, note_role=role,
         )  # fmt: skip
@@ -127,7 +127,7 @@ def test_the_report_says_what_mending_did_to_which_message() -> None:
     assert report.used == count_messages(fitted.messages)
 
 
-def test_the_same_old_messages_are_summarised_once(door: Door) -> None:
+def test_the_same_old_messages_are_summarised_once(entry_point: EntryPoint) -> None:
     """A model asked again at every step for what it said a step ago is paid for nothing."""
     asked: list[str] = []
 
@@ -140,7 +140,7 @@ def test_the_same_old_messages_are_summarised_once(door: Door) -> None:
     notes: set[str] = set()
     for at in range(30):
         history.append({"role": "user", "content": f"And {at}?"})
-        fitted = door(
+        fitted = entry_point(
             fit_messages, afit_messages, history, budget=900, summarizer=summarize, counts=counts
         )
         notes.update(one["content"] for one in fitted.messages if "They spoke" in one["content"])
@@ -182,7 +182,7 @@ def test_a_long_history_is_counted_about_once_and_then_hardly_at_all(share: floa
     assert spy.characters <= 0.05 * whole
 
 
-def test_the_first_request_is_digested_however_long_ago_it_was(door: Door) -> None:
+def test_the_first_request_is_digested_however_long_ago_it_was(entry_point: EntryPoint) -> None:
     """What everything else was done for must not be the first thing that is forgotten."""
     task = f"Move ticket ZX-4711 to /srv/export/q3.csv. {'And take care of it. ' * 400}"
     history: list[dict[str, Any]] = [{"role": "user", "content": task}]
@@ -198,22 +198,24 @@ def test_the_first_request_is_digested_however_long_ago_it_was(door: Door) -> No
         ]
     history.append({"role": "assistant", "content": "All parts are found."})
     history.append({"role": "user", "content": "Where does it go?"})
-    fitted = door(fit_messages, afit_messages, history, budget=20_000)
+    fitted = entry_point(fit_messages, afit_messages, history, budget=20_000)
     told = "\n".join(str(one["content"]) for one in fitted.messages[:2])
     assert "ZX-4711" in told
     assert "/srv/export/q3.csv" in told
 
 
-def test_half_a_character_in_one_conversation_changes_nothing_in_another(door: Door) -> None:
+def test_half_a_character_in_one_conversation_changes_nothing_in_another(
+    entry_point: EntryPoint,
+) -> None:
     """What was seen of a longer conversation is no reason to copy a shorter one."""
     counts = MessageCounts(count_tokens)
     history: list[dict[str, Any]] = [{"role": "user", "content": f"Say {at}."} for at in range(40)]
     broken = [*history, {"role": "user", "content": "half \ud83d"}]
-    assert door(fit_messages, afit_messages, broken, budget=10_000, counts=counts).changed
-    fitted = door(fit_messages, afit_messages, history, budget=10_000, counts=counts)
+    assert entry_point(fit_messages, afit_messages, broken, budget=10_000, counts=counts).changed
+    fitted = entry_point(fit_messages, afit_messages, history, budget=10_000, counts=counts)
     assert fitted.messages is history
     longer = [*history, {"role": "user", "content": "whole"}]
-    fitted = door(fit_messages, afit_messages, longer, budget=10_000, counts=counts)
+    fitted = entry_point(fit_messages, afit_messages, longer, budget=10_000, counts=counts)
     assert fitted.messages is longer
 
 
@@ -239,7 +241,7 @@ _NUMBERS_FIRST = DEFAULT_PROMPTS.with_overrides(
 @pytest.mark.parametrize("prompts", [None, _NUMBERS_FIRST], ids=["built in", "numbers first"])
 @pytest.mark.parametrize("text", _LIKE_NOTES.values(), ids=_LIKE_NOTES)
 def test_what_the_caller_says_is_never_taken_for_a_note(
-    text: str, prompts: PromptRegistry | None, door: Door
+    text: str, prompts: PromptRegistry | None, entry_point: EntryPoint
 ) -> None:
     """Somebody who pastes what stands in a prompt, and asks about it, would not be heard."""
     chat = _chat(20)
@@ -247,7 +249,7 @@ def test_what_the_caller_says_is_never_taken_for_a_note(
         (_one("system", text), [_one("system", text), *chat[1:]]),
         (_one("user", text), [*chat[:-1], _one("user", text), _one("assistant", "So " * 99)]),
     ):
-        out = door(fit_messages, afit_messages, given, budget=200, prompts=prompts).messages
+        out = entry_point(fit_messages, afit_messages, given, budget=200, prompts=prompts).messages
         assert out != given
         assert kept in out
 
@@ -267,7 +269,9 @@ def test_a_number_that_somebody_says_is_no_note() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("role", ["user", "system", "assistant"])
 @pytest.mark.parametrize("question", [None, "order A-1003"])
-def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, door: Door) -> None:
+def test_notes_do_not_pile_up(
+    role: Role, language: str, question: str | None, entry_point: EntryPoint
+) -> None:
     """What comes back with a note in it, in whatever language, leaves with one note."""
     prompts, others = PromptRegistry(language), PromptRegistry("en" if language == "zh" else "zh")
     history, notes = _chat(0)[:1], note_headings(prompts)
@@ -279,7 +283,7 @@ def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, d
         ]
         asked = [*history, _one("user", "And the first one?")]
         spoken = prompts if at % 2 else others
-        fitted = door(
+        fitted = entry_point(
             fit_messages, afit_messages, asked,
             budget=700, prompts=spoken, note_role=role, question=question,
         )  # fmt: skip
@@ -289,7 +293,7 @@ def test_notes_do_not_pile_up(role: Role, language: str, question: str | None, d
 
 
 @pytest.mark.parametrize("shape", ["message", "openai-chat", "openai-responses", "anthropic"])
-def test_the_note_blames_the_call_that_failed(shape: str, door: Door) -> None:
+def test_the_note_blames_the_call_that_failed(shape: str, entry_point: EntryPoint) -> None:
     """Results of parallel calls come back in another order, whatever the provider."""
     from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
 
@@ -299,7 +303,7 @@ def test_the_note_blames_the_call_that_failed(shape: str, door: Door) -> None:
     write.answer([second, first], ["Error: card declined", "paid"])
     write.say("assistant", "word " * 900)
     write.say("user", "And now?")
-    fitted = door(fit_messages, afit_messages, write.messages, budget=200)
+    fitted = entry_point(fit_messages, afit_messages, write.messages, budget=200)
     told = [line for one in fitted.messages for line in view(one).text.splitlines()]
     assert [line for line in told if line.startswith("failed")] == [
         "failed: look order B-222: Error: card declined"
@@ -308,47 +312,49 @@ def test_the_note_blames_the_call_that_failed(shape: str, door: Door) -> None:
 
 @pytest.mark.parametrize("odd", [float("nan"), float("inf"), 100.0, "100", True, 0, -1, [100]])
 @pytest.mark.parametrize("name", ["budget", "window"])
-def test_a_budget_is_a_whole_number_above_zero(door: Door, name: str, odd: Any) -> None:
+def test_a_budget_is_a_whole_number_above_zero(
+    entry_point: EntryPoint, name: str, odd: Any
+) -> None:
     """NaN is neither above nor below anything, so nothing would ever be over it."""
     with pytest.raises(ConfigurationError, match=name):
-        door(fit_messages, afit_messages, [{"role": "user", "content": "hi"}], **{name: odd})
+        entry_point(fit_messages, afit_messages, [{"role": "user", "content": "hi"}], **{name: odd})
 
 
-def test_numbers_of_numpy_are_whole_numbers(door: Door) -> None:
+def test_numbers_of_numpy_are_whole_numbers(entry_point: EntryPoint) -> None:
     messages = [{"role": "user", "content": "hi"}]
     budget: Any = np.int64(100)
-    assert not door(fit_messages, afit_messages, messages, budget=budget).changed
+    assert not entry_point(fit_messages, afit_messages, messages, budget=budget).changed
 
 
-def test_what_can_be_read_only_once_is_refused_unread(door: Door) -> None:
+def test_what_can_be_read_only_once_is_refused_unread(entry_point: EntryPoint) -> None:
     """A generator would be empty by the time its messages are sent."""
     history = [{"role": "user", "content": "hi"}]
     given = iter(history)
     odd: list[Any] = [given, {"role": "user", "content": "hi"}, "hi", set[str](), None]
     for messages in odd:
         with pytest.raises(ConfigurationError, match="sequence"):
-            door(fit_messages, afit_messages, messages, budget=100)
+            entry_point(fit_messages, afit_messages, messages, budget=100)
     assert next(given) is history[0]
 
 
-def test_one_fit_counts_by_one_counter(door: Door) -> None:
+def test_one_fit_counts_by_one_counter(entry_point: EntryPoint) -> None:
     """A report that names one counter for the figures of another misleads."""
     messages = [{"role": "user", "content": "hi"}]
     counts = MessageCounts(count_tokens)
     with pytest.raises(ConfigurationError, match="count_tokens"):
-        door(fit_messages, afit_messages, messages, budget=100, counts=counts, counter=len)
-    fitted = door(
+        entry_point(fit_messages, afit_messages, messages, budget=100, counts=counts, counter=len)
+    fitted = entry_point(
         fit_messages, afit_messages, messages, budget=100, counts=MessageCounts(len), counter=len
     )
     assert fitted.report.used == count_messages(messages, counter=len)
 
 
-def test_a_counter_that_counts_in_parts_of_tokens_is_named(door: Door) -> None:
+def test_a_counter_that_counts_in_parts_of_tokens_is_named(entry_point: EntryPoint) -> None:
     def quarters(text: str) -> Any:
         return len(text) / 4
 
     with pytest.raises(ConfigurationError, match="quarters"):
-        door(
+        entry_point(
             fit_messages,
             afit_messages,
             [{"role": "user", "content": "hi"}],

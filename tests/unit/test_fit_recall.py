@@ -15,7 +15,7 @@ from muntin.messages.shapes import view
 from strategies import SHAPES
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 def _depots(rounds: int) -> list[dict[str, Any]]:
@@ -32,23 +32,25 @@ def _said(messages: Any) -> str:
 
 @pytest.mark.parametrize("budget", [200, 400, 800])
 @pytest.mark.parametrize("asked", [3, 40, 88])
-def test_the_newest_message_brings_its_answer_back(budget: int, asked: int, door: Door) -> None:
+def test_the_newest_message_brings_its_answer_back(
+    budget: int, asked: int, entry_point: EntryPoint
+) -> None:
     """The answer stood in the history, and the model had to say that it does not know."""
     messages = [*_depots(100), U(f"In which depot was P-{1000 + asked} again?")]
-    fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
     answer = A(text=f"Parcel P-{1000 + asked} is in depot lantern-{asked}.")
     assert answer in fitted.messages
     assert "recalled" in {one.reason for one in fitted.report.decisions}
 
 
-def test_recall_can_be_switched_off(door: Door) -> None:
+def test_recall_can_be_switched_off(entry_point: EntryPoint) -> None:
     messages = [*_depots(100), U("In which depot was P-1003 again?")]
-    explicit = door(
+    explicit = entry_point(
         fit_messages, afit_messages, messages, budget=400, question=NEWEST, counter=count_tokens
     )
-    default = door(fit_messages, afit_messages, messages, budget=400, counter=count_tokens)
+    default = entry_point(fit_messages, afit_messages, messages, budget=400, counter=count_tokens)
     assert explicit.messages == default.messages
-    off = door(
+    off = entry_point(
         fit_messages, afit_messages, messages, budget=400, question=None, counter=count_tokens
     )
     assert A(text="Parcel P-1003 is in depot lantern-3.") not in off.messages
@@ -56,7 +58,7 @@ def test_recall_can_be_switched_off(door: Door) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_old_tool_round_comes_back_in_every_shape(shape: str, door: Door) -> None:
+def test_an_old_tool_round_comes_back_in_every_shape(shape: str, entry_point: EntryPoint) -> None:
     """Among many rounds the one with the rare word of the question is the one that is needed."""
     from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
 
@@ -67,7 +69,9 @@ def test_an_old_tool_round_comes_back_in_every_shape(shape: str, door: Door) -> 
     write.say("assistant", "All read.")
     write.say("user", "Who owned the one of zubrowka7x?")
     budget = count_messages(write.messages) // 4
-    fitted = door(fit_messages, afit_messages, write.messages, budget=budget, counter=count_tokens)
+    fitted = entry_point(
+        fit_messages, afit_messages, write.messages, budget=budget, counter=count_tokens
+    )
     results = [result.text for one in fitted.messages for result in view(one).results]
     assert any("zubrowka7x" in text for text in results)
 
@@ -86,13 +90,13 @@ def test_a_question_does_not_cost_the_facts_that_stay_without_it(share: float) -
         assert "PID-9876-CONFLICT" in _said(fitted.messages)
 
 
-def test_a_go_ahead_asks_for_what_it_lets_go_on(door: Door) -> None:
+def test_a_go_ahead_asks_for_what_it_lets_go_on(entry_point: EntryPoint) -> None:
     messages = [*_depots(60), U("Tell me about P-1003."), A(text="Shall I look?"), U("yes")]
-    fitted = door(fit_messages, afit_messages, messages, budget=400, counter=count_tokens)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=400, counter=count_tokens)
     assert A(text="Parcel P-1003 is in depot lantern-3.") in fitted.messages
 
 
-def test_recall_parts_no_call_from_its_result(door: Door) -> None:
+def test_recall_parts_no_call_from_its_result(entry_point: EntryPoint) -> None:
     from muntin.messages import pairing_problems
 
     messages = [S, U("Read.")]
@@ -100,6 +104,8 @@ def test_recall_parts_no_call_from_its_result(door: Door) -> None:
         messages += [A(f"c{at}"), T(f"c{at}", f"entry K-{at} " * 20)]
     messages += [A(text="Read."), U("What was in K-4?")]
     for budget in range(120, count_messages(messages), 40):
-        fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+        fitted = entry_point(
+            fit_messages, afit_messages, messages, budget=budget, counter=count_tokens
+        )
         assert not pairing_problems([view(one) for one in fitted.messages])
         assert fitted.report.used <= budget

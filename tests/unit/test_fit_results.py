@@ -15,7 +15,7 @@ from muntin.messages.shapes import view
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 def _said(role: str, text: str) -> dict[str, str]:
@@ -67,14 +67,16 @@ def _results(messages: Any) -> list[Any]:
 
 @pytest.mark.parametrize("is_over", [False, True], ids=["in flight", "answered"])
 @pytest.mark.parametrize("name", _SCREENS)
-def test_a_picture_stays_or_leaves_a_mark(name: str, door: Door, *, is_over: bool) -> None:
+def test_a_picture_stays_or_leaves_a_mark(
+    name: str, entry_point: EntryPoint, *, is_over: bool
+) -> None:
     """A model that is shown a caption alone believes that it saw the page."""
     given = _SCREENS[name]
     if is_over:
         given = [*given, _said("assistant", "I see."), _said("user", "Compare them.")]
     size = count_messages(given)
     for budget in (size - 30, size - 1_500, size // 2, size // 4):
-        fitted = door(fit_messages, afit_messages, given, budget=budget)
+        fitted = entry_point(fit_messages, afit_messages, given, budget=budget)
         assert fitted.report.used <= budget
         media = {one.call_id: one.media for one in _results(given)}
         for result in _results(fitted.messages):
@@ -83,21 +85,23 @@ def test_a_picture_stays_or_leaves_a_mark(name: str, door: Door, *, is_over: boo
 
 
 @pytest.mark.parametrize("name", ["pictures and no word", "one caption", "in parallel"])
-def test_no_more_pictures_go_than_have_to(name: str, door: Door) -> None:
+def test_no_more_pictures_go_than_have_to(name: str, entry_point: EntryPoint) -> None:
     """A picture costs as much as a page: thirty tokens too many are no reason to lose them all."""
     given = [*_SCREENS[name], _said("assistant", "I see."), _said("user", "Compare them.")]
     budget = count_messages(given) - 30
-    fitted = door(fit_messages, afit_messages, given, budget=budget)
+    fitted = entry_point(fit_messages, afit_messages, given, budget=budget)
     lost = sum(not one.media for one in _results(fitted.messages))
     assert lost <= 1
     assert len(_results(fitted.messages)) == len(_results(given))
 
 
-def test_a_picture_in_flight_goes_before_the_fit_gives_up(door: Door) -> None:
+def test_a_picture_in_flight_goes_before_the_fit_gives_up(entry_point: EntryPoint) -> None:
     """The round in flight may be cut, last of all, and a picture is part of its results."""
     given = _screens(("",))
     size = count_messages(given)
-    (result,) = _results(door(fit_messages, afit_messages, given, budget=size - 100).messages)
+    (result,) = _results(
+        entry_point(fit_messages, afit_messages, given, budget=size - 100).messages
+    )
     assert (result.media, result.text[:6]) == ((), "[image")
 
 
@@ -135,29 +139,33 @@ def _job(at: int) -> str:
 
 
 @pytest.mark.parametrize("text", [_page, _records, _unspaced])
-def test_the_next_page_supersedes_no_page(text: Callable[[int], str], door: Door) -> None:
+def test_the_next_page_supersedes_no_page(
+    text: Callable[[int], str], entry_point: EntryPoint
+) -> None:
     """It comes from the same call, and four pages of five would be gone with all they say."""
     given = _again(*map(text, range(6)))
-    fitted = door(
+    fitted = entry_point(
         fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
     )
     assert "superseded" not in [one.reason for one in fitted.report.decisions]
 
 
 @pytest.mark.parametrize("text", [_edited, _job])
-def test_what_was_read_again_is_superseded(text: Callable[[int], str], door: Door) -> None:
+def test_what_was_read_again_is_superseded(
+    text: Callable[[int], str], entry_point: EntryPoint
+) -> None:
     """A file after an edit and the state of a job say all that is still true."""
     given = _again(*map(text, range(6)))
-    fitted = door(
+    fitted = entry_point(
         fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
     )
     assert [one.reason for one in fitted.report.decisions].count("superseded") == 5
 
 
-def test_pages_that_go_leave_their_facts(door: Door) -> None:
+def test_pages_that_go_leave_their_facts(entry_point: EntryPoint) -> None:
     """A bare mark for a page is what the reader of all pages cannot use."""
     given = _again(*map(_page, range(6)))
-    fitted = door(
+    fitted = entry_point(
         fit_messages, afit_messages, given, budget=count_messages(given) - 1, counter=count_tokens
     )
     told = "\n".join([view(one).text for one in fitted.messages])

@@ -17,7 +17,7 @@ from shared_data import json_lines, needs_data
 from strategies import SHAPES
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 _NAMES = ("ledger", "river", "copper", "window", "garden", "signal", "basket", "lantern", "harbor")
 
@@ -36,7 +36,7 @@ _PARALLEL = [shape for shape in SHAPES if shape != "openai-legacy"]
 @pytest.mark.parametrize(("count", "lines", "budget"), _ROUNDS)
 @pytest.mark.parametrize("shape", _PARALLEL)
 def test_a_finished_parallel_round_is_shared_out(
-    shape: str, count: int, lines: int, budget: int, door: Door
+    shape: str, count: int, lines: int, budget: int, entry_point: EntryPoint
 ) -> None:
     """Eight results of a finished round were thrown away whole, in an empty window."""
     from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
@@ -48,7 +48,9 @@ def test_a_finished_parallel_round_is_shared_out(
     write.say("assistant", "Done reading.")
     write.say("user", "Which was best?")
     assert count_messages(write.messages) > budget
-    fitted = door(fit_messages, afit_messages, write.messages, budget=budget, counter=count_tokens)
+    fitted = entry_point(
+        fit_messages, afit_messages, write.messages, budget=budget, counter=count_tokens
+    )
     assert 0.88 * budget <= fitted.report.used <= budget
     shown = [result.text for one in fitted.messages for result in view(one).results]
     assert len(shown) == count
@@ -56,17 +58,21 @@ def test_a_finished_parallel_round_is_shared_out(
         assert sum(line in text for line in page.split("\n")) >= 3
 
 
-def test_a_long_answer_is_cut_with_a_mark_and_the_order_does_not_stand_last(door: Door) -> None:
+def test_a_long_answer_is_cut_with_a_mark_and_the_order_does_not_stand_last(
+    entry_point: EntryPoint,
+) -> None:
     """Without its answer a finished order reads like an open one."""
     for words, budget in ((300, 200), (1_800, 1_000)):
         messages = [U("the OLD order"), A(text="said " * words)]
-        fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+        fitted = entry_point(
+            fit_messages, afit_messages, messages, budget=budget, counter=count_tokens
+        )
         assert [one["role"] for one in fitted.messages] == ["user", "assistant"]
         assert "left out" in fitted.messages[1]["content"]
         assert fitted.report.used >= 0.8 * budget
 
 
-def test_a_paste_is_cut_after_results_that_can_be_fetched_again(door: Door) -> None:
+def test_a_paste_is_cut_after_results_that_can_be_fetched_again(entry_point: EntryPoint) -> None:
     """A document that only the user has went whole while files that can be read again stayed."""
     paste = U("PASTE " + "clause " * 1_800 + "END")
     messages = [S, paste, A(text="I have it."), U("check every section")]
@@ -74,7 +80,9 @@ def test_a_paste_is_cut_after_results_that_can_be_fetched_again(door: Door) -> N
         messages += [A(f"r{at}"), T(f"r{at}", _page(at, 60))]
     total = count_messages(messages)
     for budget in (total // 2, total // 3):
-        fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+        fitted = entry_point(
+            fit_messages, afit_messages, messages, budget=budget, counter=count_tokens
+        )
         kept = next((one for one in fitted.messages if "PASTE" in str(one["content"])), None)
         assert kept is not None
         assert fitted.report.used >= 0.9 * budget
@@ -137,18 +145,18 @@ def _cancelled(turns: int) -> list[dict[str, Any]]:
     return [*messages, U("And now?")]
 
 
-def test_dead_calls_go_before_sound_turns_and_are_named(door: Door) -> None:
+def test_dead_calls_go_before_sound_turns_and_are_named(entry_point: EntryPoint) -> None:
     """A call that was cancelled long ago outlived the turns around it."""
     messages = _cancelled(40)
     budget = count_messages(messages) - 60
-    fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
     assert not any(view(one).calls for one in fitted.messages)
     gone = {d.index: d.reason for d in fitted.report.decisions if d.kind != "kept"}
     assert set(gone.values()) == {"interrupted"}
     write = {**A("w"), "tool_calls": [{"id": "w", "type": "function", "function": {
         "name": "write", "arguments": json.dumps({"text": "word " * 400})}}]}  # fmt: skip
     sound = [S, U("Write it."), write, *talk(30, words=9), U("so?")]
-    fitted = door(
+    fitted = entry_point(
         fit_messages, afit_messages, sound, budget=count_messages(sound) - 50, counter=count_tokens
     )
     assert [d.index for d in fitted.report.decisions if d.kind != "kept"] == [2]

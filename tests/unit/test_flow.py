@@ -15,7 +15,7 @@ from muntin.runtime.flow import Flow, SummaryRequest, arun, run, summarizer_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.messages.message import Message
 
 
@@ -120,10 +120,12 @@ KINDS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_every_kind_of_summariser_answers_at_both_doors(kind: str, door: Door) -> None:
+def test_every_kind_of_summariser_answers_at_both_entry_points(
+    kind: str, entry_point: EntryPoint
+) -> None:
     """Nobody has to rewrite a client because the library is called from the other world."""
     given, answer = KINDS[kind]
-    assert door(run, arun, one_question(), given) == answer
+    assert entry_point(run, arun, one_question(), given) == answer
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
@@ -147,20 +149,20 @@ def test_a_chat_model_gets_the_instruction_as_system_and_the_text_as_user() -> N
     assert llm.seen == [("system", "Shorter."), ("user", "a long text")]
 
 
-def test_a_policy_gets_each_answer_and_returns_its_result(door: Door) -> None:
-    assert door(run, arun, twice("abcd"), without_first) == ["bcd", "cd"]
+def test_a_policy_gets_each_answer_and_returns_its_result(entry_point: EntryPoint) -> None:
+    assert entry_point(run, arun, twice("abcd"), without_first) == ["bcd", "cd"]
 
 
-def test_an_error_of_the_summariser_is_thrown_into_the_policy(door: Door) -> None:
+def test_an_error_of_the_summariser_is_thrown_into_the_policy(entry_point: EntryPoint) -> None:
     """`keep the original when summarising fails` is an ordinary `try` in the policy."""
 
     def fails(text: str, instruction: str) -> str:
         raise ValueError("no credit")
 
-    assert door(run, arun, guarded(), fails) == "caught no credit"
+    assert entry_point(run, arun, guarded(), fails) == "caught no credit"
 
 
-def test_an_error_the_policy_does_not_name_escapes_as_it_is(door: Door) -> None:
+def test_an_error_the_policy_does_not_name_escapes_as_it_is(entry_point: EntryPoint) -> None:
     """A bug in a summariser is not dressed up as something else."""
     bug = KeyError("mine")
 
@@ -168,26 +170,26 @@ def test_an_error_the_policy_does_not_name_escapes_as_it_is(door: Door) -> None:
         raise bug
 
     with pytest.raises(KeyError) as caught:
-        door(run, arun, guarded(), fails)
+        entry_point(run, arun, guarded(), fails)
     assert caught.value is bug
 
 
-def test_a_stray_stop_iteration_does_not_end_the_policy_quietly(door: Door) -> None:
+def test_a_stray_stop_iteration_does_not_end_the_policy_quietly(entry_point: EntryPoint) -> None:
     """PEP 479: `next()` on an empty iterator in a client must not look like a result."""
 
     def fails(text: str, instruction: str) -> str:
         raise StopIteration("not a result")
 
     with pytest.raises(RuntimeError):
-        door(run, arun, guarded(), fails)
+        entry_point(run, arun, guarded(), fails)
 
 
-def test_a_reply_without_text_is_a_summary_error(door: Door) -> None:
+def test_a_reply_without_text_is_a_summary_error(entry_point: EntryPoint) -> None:
     with pytest.raises(SummaryError, match="returned a int, not text"):
-        door(run, arun, one_question(), gives(7))
+        entry_point(run, arun, one_question(), gives(7))
 
 
-def test_a_summariser_that_hangs_is_given_up(door: Door) -> None:
+def test_a_summariser_that_hangs_is_given_up(entry_point: EntryPoint) -> None:
     """One stuck provider must not hold a conversation for ever."""
     release = threading.Event()
 
@@ -197,13 +199,13 @@ def test_a_summariser_that_hangs_is_given_up(door: Door) -> None:
 
     try:
         with pytest.raises(SummaryError, match=r"no answer within 0\.05 s"):
-            door(run, arun, one_question(), hangs, timeout=0.05)
+            entry_point(run, arun, one_question(), hangs, timeout=0.05)
     finally:
         release.set()
 
 
 def test_an_async_summariser_that_hangs_is_cancelled() -> None:
-    """Behind the async door nothing is left running."""
+    """Behind the async entry point nothing is left running."""
     ended: list[str] = []
 
     async def hangs(text: str, instruction: str) -> str:
@@ -219,14 +221,14 @@ def test_an_async_summariser_that_hangs_is_cancelled() -> None:
     assert ended == ["cancelled"]
 
 
-def test_the_summarisers_own_timeout_error_stays_what_it_is(door: Door) -> None:
+def test_the_summarisers_own_timeout_error_stays_what_it_is(entry_point: EntryPoint) -> None:
     """Ours says `raise timeout`; a network timeout needs another remedy."""
 
     def fails(text: str, instruction: str) -> str:
         raise TimeoutError("socket")
 
     with pytest.raises(TimeoutError, match="socket"):
-        door(run, arun, one_question(), fails, timeout=30)
+        entry_point(run, arun, one_question(), fails, timeout=30)
 
 
 def test_cancellation_passes_through_and_closes_the_policy() -> None:

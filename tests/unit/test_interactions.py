@@ -14,7 +14,7 @@ from muntin.prompts import PromptRegistry
 from muntin.stores import MemoryRecords
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 class Shelf:
@@ -54,11 +54,11 @@ class AsyncShelf(Shelf):
         super().add(text, metadata=metadata)
 
 
-def test_passages_come_labelled_each_once(door: Door) -> None:
+def test_passages_come_labelled_each_once(entry_point: EntryPoint) -> None:
     """Five copies of one passage take the place of four others."""
     shelf = Shelf("the seat is 14C", "the seat is 14C", "  The seat is 14C. ", "the fare is 80")
     recall = ContextRetriever(shelf)
-    text = door.call(recall, "get_relevant_context", "seat")
+    text = entry_point.call(recall, "get_relevant_context", "seat")
     assert text == ("[Relevant context 1]\nthe seat is 14C\n\n[Relevant context 2]\nthe fare is 80")
 
 
@@ -82,16 +82,18 @@ def test_a_passage_cannot_pass_for_another() -> None:
     assert [line for line in text.splitlines() if line.startswith("[")] == ["[Relevant context 1]"]
 
 
-def test_the_same_question_is_asked_once_until_something_is_written(door: Door) -> None:
+def test_the_same_question_is_asked_once_until_something_is_written(
+    entry_point: EntryPoint,
+) -> None:
     shelf = Shelf("old")
     recall = ContextRetriever(shelf)
     for _ in range(3):
-        door.call(recall, "get_relevant_context", "q")
+        entry_point.call(recall, "get_relevant_context", "q")
     assert shelf.searches == 1
-    door.call(recall, "get_relevant_context", "q", 2)
+    entry_point.call(recall, "get_relevant_context", "q", 2)
     assert shelf.searches == 2
-    door.call(recall, "index_interaction", "q", "new", {"user": "u"})
-    assert "A: new" in str(door.call(recall, "get_relevant_context", "q"))
+    entry_point.call(recall, "index_interaction", "q", "new", {"user": "u"})
+    assert "A: new" in str(entry_point.call(recall, "get_relevant_context", "q"))
     assert shelf.searches == 3
 
 
@@ -142,16 +144,16 @@ def test_what_was_asked_before_a_write_is_not_remembered_after_it() -> None:
     assert "new" in recall.get_relevant_context("q")
 
 
-def test_an_interaction_is_indexed_once(door: Door) -> None:
+def test_an_interaction_is_indexed_once(entry_point: EntryPoint) -> None:
     shelf = Shelf()
     recall = ContextRetriever(shelf)
     metadata = {"user": "u"}
-    ids = {door.call(recall, "index_interaction", "q", "a", metadata) for _ in range(3)}
+    ids = {entry_point.call(recall, "index_interaction", "q", "a", metadata) for _ in range(3)}
     assert len(ids) == 1
     assert shelf.texts == ["Q: q\nA: a"]
     assert shelf.metadata == [{"user": "u", "interaction_id": ids.pop()}]
     assert metadata == {"user": "u"}
-    door.call(recall, "index_interaction", "q", "b")
+    entry_point.call(recall, "index_interaction", "q", "b")
     assert len(shelf.texts) == 2
 
 
@@ -173,7 +175,7 @@ def test_two_at_once_index_one_interaction_once() -> None:
     assert len(shelf.texts) == 1
 
 
-def test_an_interaction_that_could_not_be_added_can_be_added_again(door: Door) -> None:
+def test_an_interaction_that_could_not_be_added_can_be_added_again(entry_point: EntryPoint) -> None:
     shelf = Shelf()
     recall = ContextRetriever(shelf)
     add = shelf.add
@@ -183,13 +185,13 @@ def test_an_interaction_that_could_not_be_added_can_be_added_again(door: Door) -
 
     shelf.add = fails
     with pytest.raises(SourceError, match="could not be added to: TimeoutError"):
-        door.call(recall, "index_interaction", "q", "a")
+        entry_point.call(recall, "index_interaction", "q", "a")
     shelf.add = add
-    door.call(recall, "index_interaction", "q", "a")
+    entry_point.call(recall, "index_interaction", "q", "a")
     assert len(shelf.texts) == 1
 
 
-def test_a_store_that_fails_is_named_and_nothing_is_remembered(door: Door) -> None:
+def test_a_store_that_fails_is_named_and_nothing_is_remembered(entry_point: EntryPoint) -> None:
     shelf = Shelf("x")
     recall = ContextRetriever(shelf)
     found = shelf.search
@@ -199,9 +201,9 @@ def test_a_store_that_fails_is_named_and_nothing_is_remembered(door: Door) -> No
 
     shelf.search = fails
     with pytest.raises(SourceError, match="could not be searched: ConnectionError"):
-        door.call(recall, "get_relevant_context", "q")
+        entry_point.call(recall, "get_relevant_context", "q")
     shelf.search = found
-    assert door.call(recall, "get_relevant_context", "q")
+    assert entry_point.call(recall, "get_relevant_context", "q")
 
 
 @pytest.mark.parametrize("returned", [None, [], (), iter(())])
@@ -239,7 +241,7 @@ def test_an_entry_without_text_is_said(result: Any) -> None:
         ContextRetriever(Fixed([result])).get_relevant_context("q")
 
 
-def test_an_async_store_works_at_the_async_door_and_fails_loud_at_the_other() -> None:
+def test_an_async_store_works_at_the_async_entry_point_and_fails_loud_at_the_other() -> None:
     shelf = AsyncShelf("x")
     recall = ContextRetriever(shelf)
     asyncio.run(recall.aindex_interaction("q", "a"))
@@ -282,25 +284,25 @@ def test_labels_follow_the_language() -> None:
     assert recall.get_relevant_context("q") == "[相关内容 1]\nx"
 
 
-def test_a_langchain_vector_store_fits(door: Door) -> None:
+def test_a_langchain_vector_store_fits(entry_point: EntryPoint) -> None:
     vectorstores = pytest.importorskip("langchain_core.vectorstores")
     embeddings = pytest.importorskip("langchain_core.embeddings")
     store = vectorstores.InMemoryVectorStore(embeddings.DeterministicFakeEmbedding(size=8))
     for recall in (ContextRetriever(store), ContextRetriever(store)):
-        door.call(recall, "index_interaction", "Which seat?", "14C", {"user": "u"})
+        entry_point.call(recall, "index_interaction", "Which seat?", "14C", {"user": "u"})
     assert len(store.store) == 1  # the second retriever gave the same id
-    text = door.call(ContextRetriever(store), "get_relevant_context", "seat")
+    text = entry_point.call(ContextRetriever(store), "get_relevant_context", "seat")
     assert text == "[Relevant context 1]\nQ: Which seat?\nA: 14C"
     assert ContextRetriever(store.as_retriever()).get_relevant_context("seat") == text
 
 
 @pytest.mark.filterwarnings("ignore:.*langchain-community:DeprecationWarning")
-def test_a_llama_index_index_fits(door: Door) -> None:
+def test_a_llama_index_index_fits(entry_point: EntryPoint) -> None:
     core = pytest.importorskip("llama_index.core")
     index = core.VectorStoreIndex([], embed_model=core.MockEmbedding(embed_dim=4))
     recall = ContextRetriever(index)
-    door.call(recall, "index_interaction", "Which seat?", "14C", {"user": "u"})
-    text = door.call(recall, "get_relevant_context", "seat")
+    entry_point.call(recall, "index_interaction", "Which seat?", "14C", {"user": "u"})
+    text = entry_point.call(recall, "get_relevant_context", "seat")
     assert text == "[Relevant context 1]\nQ: Which seat?\nA: 14C"
 
 
@@ -327,25 +329,29 @@ def test_a_shared_cache_does_not_answer_one_store_from_another() -> None:
     assert costly.get_relevant_context("salary", max_tokens=50) != wide
 
 
-def test_an_empty_answer_is_asked_for_again(door: Door) -> None:
+def test_an_empty_answer_is_asked_for_again(entry_point: EntryPoint) -> None:
     """The first question of a conversation often comes before another worker wrote the answer."""
     shelf = Shelf()
     recall = ContextRetriever(shelf)
-    assert door.call(recall, "get_relevant_context", "q") == ""
+    assert entry_point.call(recall, "get_relevant_context", "q") == ""
     shelf.add("written by another worker", metadata={})
-    assert "another worker" in str(door.call(recall, "get_relevant_context", "q"))
+    assert "another worker" in str(entry_point.call(recall, "get_relevant_context", "q"))
 
 
-def test_a_write_through_one_retriever_is_seen_by_the_others_of_the_process(door: Door) -> None:
+def test_a_write_through_one_retriever_is_seen_by_the_others_of_the_process(
+    entry_point: EntryPoint,
+) -> None:
     """A web application makes one retriever per request over one store."""
     shelf = Shelf("old")
     reads, writes = ContextRetriever(shelf), ContextRetriever(shelf)
-    door.call(reads, "get_relevant_context", "q")
-    door.call(writes, "index_interaction", "q", "new")
-    assert "A: new" in str(door.call(reads, "get_relevant_context", "q"))
+    entry_point.call(reads, "get_relevant_context", "q")
+    entry_point.call(writes, "index_interaction", "q", "new")
+    assert "A: new" in str(entry_point.call(reads, "get_relevant_context", "q"))
 
 
-def test_a_write_of_one_worker_is_seen_by_another_through_a_shared_store(door: Door) -> None:
+def test_a_write_of_one_worker_is_seen_by_another_through_a_shared_store(
+    entry_point: EntryPoint,
+) -> None:
     """Without it a worker repeats for five minutes what another one has corrected."""
     records = MemoryRecords()
     texts = ["old"]
@@ -357,15 +363,15 @@ def test_a_write_of_one_worker_is_seen_by_another_through_a_shared_store(door: D
 
     (shelf, reads), (_, writes) = worker(), worker()
     for _ in range(3):
-        door.call(reads, "get_relevant_context", "q")
+        entry_point.call(reads, "get_relevant_context", "q")
     assert shelf.searches == 1
-    door.call(writes, "index_interaction", "q", "new")
-    assert "A: new" in str(door.call(reads, "get_relevant_context", "q"))
-    door.call(reads, "get_relevant_context", "q")
+    entry_point.call(writes, "index_interaction", "q", "new")
+    assert "A: new" in str(entry_point.call(reads, "get_relevant_context", "q"))
+    entry_point.call(reads, "get_relevant_context", "q")
     assert shelf.searches == 2
 
 
-def test_recall_works_while_the_shared_store_does_not(door: Door) -> None:
+def test_recall_works_while_the_shared_store_does_not(entry_point: EntryPoint) -> None:
     """A cache that is unreachable must cost time, not answers."""
 
     class Dead(MemoryRecords):
@@ -378,7 +384,7 @@ def test_recall_works_while_the_shared_store_does_not(door: Door) -> None:
     recall = ContextRetriever(shelf, cache=RecallCache(shared=Dead()))
     for _ in range(2):
         with pytest.warns(UserWarning, match="without its cache: cannot read"):
-            assert "text" in str(door.call(recall, "get_relevant_context", "q"))
+            assert "text" in str(entry_point.call(recall, "get_relevant_context", "q"))
     assert shelf.searches == 2
     with pytest.raises(ConfigurationError, match="shared must be a RecordStore"):
         RecallCache(shared="postgresql://")  # pyright: ignore[reportArgumentType]

@@ -17,7 +17,7 @@ from muntin.messages import pairing_problems, register_framework_messages, units
 from strategies import SHAPES
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 S = {"role": "system", "content": "You are an office agent."}
 
@@ -194,7 +194,7 @@ def test_names_and_tags_can_be_registered() -> None:
 @pytest.mark.parametrize("words", [5, 60, 300])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9])
 def test_the_open_request_stays_word_for_word(
-    share: float, words: int, approval: str | None, door: Door
+    share: float, words: int, approval: str | None, entry_point: EntryPoint
 ) -> None:
     """The finished request stayed and the running one went, at every size."""
     request = ASK + " word" * words
@@ -203,14 +203,14 @@ def test_the_open_request_stays_word_for_word(
     budget = int(share * count_messages(messages))
     if count_messages([S, _u(request)]) > budget // 2:
         return
-    fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
     assert _u(request) in fitted.messages
     reasons = {one.index: one.reason for one in fitted.report.decisions}
     assert reasons[messages.index(_u(request))] == "protected"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_open_request_stays_in_every_shape(shape: str, door: Door) -> None:
+def test_the_open_request_stays_in_every_shape(shape: str, entry_point: EntryPoint) -> None:
     """A rule for one provider's dicts is no rule."""
     from strategies import _Writer  # pyright: ignore[reportPrivateUsage] - its own tests
 
@@ -225,19 +225,21 @@ def test_the_open_request_stays_in_every_shape(shape: str, door: Door) -> None:
     messages = write.messages
     for part in (3, 5):
         budget = count_messages(messages) // part
-        fitted = door(fit_messages, afit_messages, messages, budget=budget, counter=count_tokens)
+        fitted = entry_point(
+            fit_messages, afit_messages, messages, budget=budget, counter=count_tokens
+        )
         texts = [view(one).text for one in fitted.messages]
         assert ASK in texts
         assert "yes" in texts
 
 
 def test_a_request_too_large_for_half_the_space_is_cut_at_both_ends_with_a_mark(
-    door: Door,
+    entry_point: EntryPoint,
 ) -> None:
     """Dropped in silence, its beginning and its end are lost together."""
     paste = "BEGIN " + "word " * 2_000 + "END"
     messages = [S, _u(paste), PLAN, _u("yes"), *_rounds(20)]
-    fitted = door(fit_messages, afit_messages, messages, budget=1_500, counter=count_tokens)
+    fitted = entry_point(fit_messages, afit_messages, messages, budget=1_500, counter=count_tokens)
     text = next(one["content"] for one in fitted.messages if "BEGIN" in str(one["content"]))
     assert text.startswith("BEGIN")
     assert text.endswith("END")
@@ -247,13 +249,13 @@ def test_a_request_too_large_for_half_the_space_is_cut_at_both_ends_with_a_mark(
     assert kinds[1] == "shortened"
 
 
-def test_at_tiny_budgets_the_newest_message_is_what_stays(door: Door) -> None:
+def test_at_tiny_budgets_the_newest_message_is_what_stays(entry_point: EntryPoint) -> None:
     """The rest of the open request goes last of all, and what goes is in the report."""
     messages = [S, _u(ASK), PLAN, _u("yes, please"), *_rounds(6)]
     least = count_messages([S, _u("yes, please"), *messages[-2:]])
     for budget in range(least - 40, least + 200, 7):
         try:
-            fitted = door(
+            fitted = entry_point(
                 fit_messages, afit_messages, messages, budget=budget, counter=count_tokens
             )
         except ContextWindowExceeded:

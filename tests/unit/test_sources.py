@@ -15,7 +15,7 @@ from muntin.passages.sources import GivenSource, agather, gather
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conftest import Door
+    from conftest import EntryPoint
     from muntin.passages.sources import OnError
 
 _FOUND = [Candidate("Meals are capped at 80.", 0.9)]
@@ -50,7 +50,7 @@ def test_nobody_minds_an_answer_that_comes_after_the_caller_gave_up() -> None:
             thread.join(10)  # what it raises, pytest turns into a failure of this test
 
 
-def test_what_stands_behind_a_source_is_asked_through_both_doors_and_read_alike() -> None:
+def test_what_stands_behind_a_source_is_asked_through_both_entry_points_and_read_alike() -> None:
     """A client has a sync and an async method and answers in its own words at both."""
 
     async def later(query: str) -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_candidates_that_are_there_are_a_source() -> None:
     assert plain.candidates == awaited.candidates
 
 
-def test_a_failing_source_is_named_through_both_doors() -> None:
+def test_a_failing_source_is_named_through_both_entry_points() -> None:
     """Of four sources it matters which one is down."""
 
     def broken(query: str) -> list[Candidate]:
@@ -113,7 +113,7 @@ class _Paused(Exception):  # noqa: N818 - it is no error
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
 @pytest.mark.parametrize("beside", ["nobody", "a failure"])
 def test_what_steers_a_framework_is_no_failure_of_the_source(
-    door: Door, on_error: OnError, beside: str
+    entry_point: EntryPoint, on_error: OnError, beside: str
 ) -> None:
     """A pause that is taken for a failure leaves the source out, and nobody is ever asked."""
     register_control_flow(lambda: (_Paused,))
@@ -128,4 +128,4 @@ def test_what_steers_a_framework_is_no_failure_of_the_source(
     if beside == "a failure":
         sources.append(CallableSource("web", fail, on_error="skip"))
     with pytest.raises(_Paused):
-        door(gather, agather, sources, "meals?")
+        entry_point(gather, agather, sources, "meals?")

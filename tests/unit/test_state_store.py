@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Door
+    from conftest import EntryPoint
 
 
 @pytest.fixture(params=["directory", "sqlite"])
@@ -39,10 +39,12 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], StateSt
     return lambda: StateStore.sqlite(tmp_path / "new" / "states.db")
 
 
-def test_what_was_saved_is_loaded_by_anybody(make: Callable[[], StateStore], door: Door) -> None:
+def test_what_was_saved_is_loaded_by_anybody(
+    make: Callable[[], StateStore], entry_point: EntryPoint
+) -> None:
     state = AgentState(goal="g", plan=["a", "b"], completed_steps=["a"], key_findings=["f"])
-    door.call(make(), "save", state)
-    loaded = door.call(make(), "load")
+    entry_point.call(make(), "save", state)
+    loaded = entry_point.call(make(), "load")
     assert isinstance(loaded, AgentState)
     assert loaded == state
     assert (loaded.plan, loaded.completed_steps) == (["a", "b"], ["a"])
@@ -50,15 +52,15 @@ def test_what_was_saved_is_loaded_by_anybody(make: Callable[[], StateStore], doo
 
 
 def test_nothing_saved_is_said_and_makes_no_files(
-    make: Callable[[], StateStore], door: Door, tmp_path: Path
+    make: Callable[[], StateStore], entry_point: EntryPoint, tmp_path: Path
 ) -> None:
     with pytest.raises(StateNotFound, match="save\\(\\) one first"):
-        door.call(make(), "load")
+        entry_point.call(make(), "load")
     assert not list(tmp_path.iterdir())
 
 
 def test_the_second_of_two_writers_is_told_and_can_merge(
-    make: Callable[[], StateStore], door: Door
+    make: Callable[[], StateStore], entry_point: EntryPoint
 ) -> None:
     """A slow model call between load and save must not erase what others found meanwhile."""
     make().save(AgentState(goal="g", plan=["a", "b"]))
@@ -68,8 +70,8 @@ def test_the_second_of_two_writers_is_told_and_can_merge(
     make().save(theirs)
     mine.key_findings.append("mine")
     with pytest.raises(StateConflictError, match="holds revision 2, this state goes"):
-        door.call(make(), "save", mine)
-    merged = door.call(make(), "merge", mine)
+        entry_point.call(make(), "save", mine)
+    merged = entry_point.call(make(), "merge", mine)
     assert isinstance(merged, AgentState)
     assert sorted(map(str, merged.key_findings)) == ["mine", "theirs"]
     assert merged.completed_steps == ["a"]
@@ -88,13 +90,13 @@ def test_a_fresh_state_does_not_replace_an_old_one_unasked(make: Callable[[], St
 
 
 def test_an_update_is_one_step_and_its_errors_are_its_own(
-    make: Callable[[], StateStore], door: Door
+    make: Callable[[], StateStore], entry_point: EntryPoint
 ) -> None:
     def adds(text: str) -> Callable[[AgentState], None]:
         return lambda state: state.key_findings.append(text)
 
-    door.call(make(), "update", adds("one"))
-    door.call(make(), "update", adds("two"))
+    entry_point.call(make(), "update", adds("one"))
+    entry_point.call(make(), "update", adds("two"))
     assert make().load().key_findings == ["one", "two"]
 
     def fails(state: AgentState) -> None:
@@ -102,7 +104,7 @@ def test_an_update_is_one_step_and_its_errors_are_its_own(
         raise FileNotFoundError("not the store's")
 
     with pytest.raises(FileNotFoundError, match="not the store's"):
-        door.call(make(), "update", fails)
+        entry_point.call(make(), "update", fails)
     assert make().load().key_findings == ["one", "two"]
 
 

@@ -24,7 +24,7 @@ from muntin.prompts import PromptRegistry
 from muntin.tool_results.shorten import shorten_tool_result, truncate_batch
 
 if TYPE_CHECKING:
-    from conftest import Door
+    from conftest import EntryPoint
 
 from muntin.tool_results.shorten import atruncate_tool_result
 
@@ -313,7 +313,7 @@ def test_an_empty_batch_is_empty() -> None:
     assert truncate_batch([], 10) == []
 
 
-def test_a_summary_stands_when_it_fits(door: Door) -> None:
+def test_a_summary_stands_when_it_fits(entry_point: EntryPoint) -> None:
     asked: list[str] = []
 
     def summarize(text: str, instruction: str) -> str:
@@ -321,7 +321,7 @@ def test_a_summary_stands_when_it_fits(door: Door) -> None:
         assert "search" in instruction
         return "HAT136 is free"
 
-    shown = door(
+    shown = entry_point(
         truncate_tool_result,
         atruncate_tool_result,
         LOG * 50,
@@ -338,14 +338,16 @@ def test_a_summary_stands_when_it_fits(door: Door) -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "   ", None, "far too long " * 900, RuntimeError("down")])
-def test_a_summary_that_is_of_no_use_is_replaced_by_the_excerpt(door: Door, reply: object) -> None:
+def test_a_summary_that_is_of_no_use_is_replaced_by_the_excerpt(
+    entry_point: EntryPoint, reply: object
+) -> None:
     def summarize(text: str, instruction: str) -> Any:
         if isinstance(reply, Exception):
             raise reply
         return reply
 
     plain = truncate_tool_result(LOG, 120)
-    shown = door(truncate_tool_result, atruncate_tool_result, LOG, 120, summarizer=summarize)
+    shown = entry_point(truncate_tool_result, atruncate_tool_result, LOG, 120, summarizer=summarize)
     assert shown == plain
     assert shorten_tool_result(LOG, 120, summarizer=summarize).problem
 

@@ -213,7 +213,7 @@ def test_only_critiques_keep_the_last_one_once() -> None:
     assert [entry["text"][:1] for entry in out] == ["[", "c"]
 
 
-def test_both_doors_do_the_same_and_change_nothing() -> None:
+def test_both_entry_points_do_the_same_and_change_nothing() -> None:
     messages, history, entries = _trajectory(), ["p" * 400] * 6, _reflection()
     before = copy.deepcopy((messages, history, entries))
 

@@ -194,6 +194,7 @@ def test_a_stale_export_turns_the_gate_red(copy: Path) -> None:
     assert "zz_was_here_once" in tested.stdout
 
 
+@pytest.mark.slow
 def test_a_broken_example_turns_the_gate_red(copy: Path) -> None:
     """Examples are only tested documents if a wrong output fails."""
     _plant(copy / "README.md", "```python\nprint(1 + 1)\n#> 3\n```")

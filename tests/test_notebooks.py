@@ -41,9 +41,15 @@ def test_the_shown_notebook_has_the_cells_of_its_source(source: Path) -> None:
     ]
 
 
+QUICK_FIRST = [
+    pytest.param(source, id=source.stem, marks=() if source.stem[:2] in QUICK else pytest.mark.slow)
+    for source in SOURCES
+]
+
+
 @pytest.mark.enable_socket
 @pytest.mark.filterwarnings("default")  # what libraries of notebooks warn of is not ours to fix
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("source", QUICK_FIRST)
 def test_the_notebook_runs_and_says_what_it_shows(source: Path) -> None:
     """The table of where the tokens went is the point of the notebook; it must be true today."""
     committed = build.nbformat.read(build.shown(source), as_version=4)

@@ -33,6 +33,7 @@ def test_a_row_of_the_wrong_width_is_refused() -> None:
         Table(title="t", columns=("a", "b"), rows=(("only",),))
 
 
+@pytest.mark.slow
 def test_the_order_of_the_two_sides_alternates() -> None:
     """Whoever always runs second finds warm caches."""
     calls: list[str] = []

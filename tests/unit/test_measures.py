@@ -82,6 +82,7 @@ def test_both_passages_of_a_two_step_question_have_to_be_in_the_block(titles: st
     assert not any(two_steps.both_placed(everything, titles, 64)[:20])
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_run_that_is_kept_whole_keeps_every_value_and_a_refusal_keeps_none() -> None:
     """The share has to be 1 for everything and 0 for nothing, or it measures something else."""
@@ -95,6 +96,7 @@ def test_a_run_that_is_kept_whole_keeps_every_value_and_a_refusal_keeps_none() -
         assert not any(runs.score(case, failing).kept for case in cases)
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_bare_list_of_values_does_not_count_as_kept() -> None:
     """An agent cannot use an id without knowing what it names."""

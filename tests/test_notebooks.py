@@ -29,6 +29,8 @@ def _builder() -> ModuleType:
 
 build: Any = _builder()
 SOURCES: list[Path] = build.sources()
+QUICK = ("01", "04")
+"""Numbers of the notebooks that run in the quick profile."""
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

@@ -13,6 +13,8 @@ from muntin import (
     Message,
     count_message,
     count_messages,
+    count_tokens,
+    fit_messages,
     reinject,
 )
 from muntin.messages.shapes import view
@@ -185,3 +187,28 @@ def test_results_and_questions_in_one_message_are_not_parted_from_the_call() -> 
     found = reinject(STATE, SHAPES["anthropic"], max_tokens=300)
     roles = [message["role"] for message in found]
     assert roles == ["user", "user", "assistant", "user"]
+
+
+@pytest.mark.parametrize("budget", [250, 300, 400, 600, 1_000])
+def test_the_goal_is_in_every_block_that_has_space_for_it(budget: int) -> None:
+    """A block that only repeats the current step leaves the agent without its task."""
+    goal = "Rebook the flight of Ms Lund"
+    state = AgentState(
+        goal=goal,
+        plan=["find the booking", "ask the airline", "change the date"],
+        key_findings=[f"fare class {at} costs {at * 7} euros to change" for at in range(12)],
+    )
+    talk = [
+        {"role": role, "content": f"{role} {at}: parcels and other things " * 4}
+        for at in range(30)
+        for role in ("user", "assistant")
+    ]
+    fitted = fit_messages(
+        [*talk, {"role": "user", "content": "And now?"}],
+        budget=budget,
+        state=state,
+        counter=count_tokens,
+    )
+    block = next(one["content"] for one in fitted.messages if is_state_block(one["content"]))
+    assert goal in block
+    assert fitted.report.used <= budget

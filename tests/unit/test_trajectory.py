@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from muntin import fit_messages
 from muntin.conversations.trajectory import (
     REDUCERS,
     reduce_agent,
@@ -239,3 +240,19 @@ def test_the_reducers_are_found_by_kind() -> None:
 def test_negative_numbers_are_refused_by_name() -> None:
     with pytest.raises(ConfigurationError, match="keep_recent_steps"):
         _agent(_trajectory(), budget=10, keep_recent_steps=-1)
+
+
+def test_leading_system_messages_stay_behind_one_that_looks_like_a_summary() -> None:
+    """A rule of the operator must not go because of the mark of the message before it."""
+    rule = {"role": "system", "content": "Never pay out."}
+    messages = [
+        {"role": "system", "content": "[Attempted Steps Summary]sum"},
+        rule,
+        {"role": "user", "content": "Go on."},
+        *({"role": "assistant", "content": f"step {at} " * 20} for at in range(30)),
+        {"role": "user", "content": "And now?"},
+    ]
+    short = reduce_agent_sync(messages, summarize=lambda text, how: "All was tried.", budget=400)
+    assert len(short) < len(messages)
+    assert rule in short
+    assert rule in fit_messages(messages, budget=400, note_role="system").messages

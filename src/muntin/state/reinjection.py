@@ -133,18 +133,40 @@ def state_block(
         return _framed(opening, state_text(snapshot, prompts=prompts), closing)
     max_tokens = checked_tokens(max_tokens, "max_tokens")
     counter = checked_counter(counter)
+    goal = safe_lines(snapshot.goal)
+    made: list[str] = []
+    # The goal comes first: where it would be cut, the lines around the state are left out.
+    for before, after in ((opening, closing), ("", closing), ("", "")):
+        body = _body(snapshot, max_tokens, before, after, counter, prompts)
+        if body:
+            made.append(_framed(before, body, after))
+            if goal in body:
+                return made[-1]
+    bare = _framed("", "", closing)
+    if counter(bare) <= max_tokens:
+        made.append(bare)
+    if made:
+        return made[0]
+    raise ContextWindowExceeded("the state block", needed=counter(bare), available=max_tokens)
+
+
+def _body(
+    snapshot: Snapshot,
+    max_tokens: int,
+    opening: str,
+    closing: str,
+    counter: TokenCounter,
+    prompts: PromptRegistry,
+) -> str:
+    """Write as much of a state as fits between two lines; "" if nothing does."""
     room = max_tokens - counter(_framed(opening, "", closing))
     while room > 0:
         body = state_text(snapshot, room, counter=counter, prompts=prompts)
-        block = _framed(opening, body, closing)
-        size = counter(block)
+        size = counter(_framed(opening, body, closing))
         if size <= max_tokens:
-            return block
+            return body
         room -= max(1, size - max_tokens)
-    bare = _framed("", "", closing)
-    if counter(bare) <= max_tokens:
-        return bare
-    raise ContextWindowExceeded("the state block", needed=counter(bare), available=max_tokens)
+    return ""
 
 
 def is_state_block(text: str) -> bool:

@@ -26,7 +26,7 @@ from muntin import ConfigurationError, count_message, count_messages, fit_messag
 from muntin.messages.message import ToolCall
 from muntin.messages.shapes import shape_of, view
 
-CALL = {"name": "look", "args": {"at": "entry_point"}, "id": "c1", "type": "tool_call"}
+CALL = {"name": "look", "args": {"at": "door"}, "id": "c1", "type": "tool_call"}
 BLOB = "iVBORw0KGgo" * 40_000
 
 
@@ -63,11 +63,11 @@ def test_an_order_to_remove_is_no_message() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "entry_point"}},
+        {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "door"}},
         {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at":"door"}'},
-        {"type": "tool_call", "id": "c1", "name": "look", "args": {"at": "entry_point"}},
+        {"type": "tool_call", "id": "c1", "name": "look", "args": {"at": "door"}},
         {"type": "non_standard", "value": {"type": "tool_use", "id": "c1", "name": "look",
-                                           "input": {"at": "entry_point"}}},
+                                           "input": {"at": "door"}}},
     ],
     ids=lambda block: block["type"],
 )  # fmt: skip
@@ -227,7 +227,7 @@ def test_a_picture_in_a_result_stays_unless_it_is_told_to_go(*, is_anthropic: bo
 
 def test_another_text_leaves_the_other_blocks_alone() -> None:
     """Tool use and images around a text must survive an edit of the text."""
-    use = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "entry_point"}}
+    use = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": "door"}}
     usage: Any = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
     given = AIMessage(["Let me \ud800look.", use], tool_calls=[CALL], id="m1", usage_metadata=usage)
     (cleaned,) = fit_messages([given], budget=1000).messages

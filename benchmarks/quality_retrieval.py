@@ -235,7 +235,7 @@ def _defaults(bench: _Bench) -> Table:
     ways: list[tuple[str, dict[str, Any]]] = [
         ("the defaults", {}),
         ("mmr_lambda .9", {"mmr_lambda": 0.9}),
-        ("mmr_lambda .7, the reference's", {"mmr_lambda": 0.7}),
+        ("mmr_lambda .7, agentmaker's", {"mmr_lambda": 0.7}),
         ("dedup_threshold .9", {"dedup_threshold": 0.9}),
         ("no duplicates across sources", {"dedup_across_sources": False}),
         ("vectors alone tell duplicates", {"similarity": "embedding"}),

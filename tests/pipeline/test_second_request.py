@@ -5,8 +5,8 @@ follow in a window of 8,000 tokens. A cut by age removes the second request, bec
 the newest user message.
 """
 
-# Settings are passed on as they come.
-# pyright: reportArgumentType=false
+# Settings are passed on as they come, and `create_agent` has parts without types.
+# pyright: reportArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _langchain() -> list[list[str]]:
 def _llama_index() -> list[list[str]]:
     script: list[Any] = [call("look_up", key=f"k{at}") for at in range(ROUNDS)]
     llm = StrictLLM([*script, "Done."], window=8_000, num_output=500)
-    agent = with_window(FunctionAgent(llm=llm, tools=[look_up]))
+    agent: Any = with_window(FunctionAgent(llm=llm, tools=[look_up]))
     memory = CompactingMemory.from_defaults(
         llm=llm, chat_history=[ChatMessage(role=role, content=text) for role, text in HISTORY]
     )
